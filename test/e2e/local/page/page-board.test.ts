@@ -1,91 +1,74 @@
-import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import {
-  ACME,
-  answered,
-  CLEANSING,
-  GLOBEX,
-  INITECH,
-  play,
-  press,
-  said,
-  shows,
-  skipped,
-  terminalOf,
-  useBrowser,
-  way,
-} from './page-visitor.ts';
+import { ACME, CLEANSING, GLOBEX, INITECH, skipped, terminalOf, useBrowser } from './page-visitor.ts';
 
 const HOOLI = { client: 'hooli', service: 'customer-insights' };
 
 const { open } = useBrowser();
 
-const refuse = (page: Page) => answered(page, page.getByRole('button', { name: 'Report it as refused' }));
-
 describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
   it('shows pairs as ok, not tried yet, rejected, disabled and deleted, and follows the command line in another terminal', async () => {
-    const { page, broker } = await open();
+    const { page, broker, press, shows } = await open();
     const run = terminalOf(broker);
-    await shows(page, ACME, 'not tried yet');
-    await press(page, ACME);
-    await shows(page, ACME, 'ok token: 59 min');
-    await press(page, INITECH);
-    await shows(page, INITECH, 'rejected');
+    await shows(ACME, 'not tried yet');
+    await press(ACME);
+    await shows(ACME, 'ok token: 59 min');
+    await press(INITECH);
+    await shows(INITECH, 'rejected');
 
     const credential = JSON.stringify({ client_id: 'hooli-id', secret: 'good-1' });
     await run('client put hooli --create --services customer-insights --yes', credential);
-    await shows(page, HOOLI, 'no rule ok, token: .*');
-    await shows(page, { ...CLEANSING, client: 'hooli' }, 'no rule -');
+    await shows(HOOLI, 'no rule ok, token: .*');
+    await shows({ ...CLEANSING, client: 'hooli' }, 'no rule -');
     await run('client disable acme --yes');
-    await shows(page, ACME, String.raw`disabled in force within \d+ s, answers from memory until then`);
+    await shows(ACME, String.raw`disabled in force within \d+ s, answers from memory until then`);
     await page
       .getByRole('status')
       .filter({ hasText: 'acme on customer-insights is now disabled' })
       .waitFor({ state: 'attached' });
-    expect(await press(page, ACME)).toBe('issued');
-    await shows(page, CLEANSING, 'disabled.*');
+    expect(await press(ACME)).toBe('issued');
+    await shows(CLEANSING, 'disabled.*');
     await run('client enable acme --yes');
-    await shows(page, ACME, 'not tried yet');
+    await shows(ACME, 'not tried yet');
     await run('client delete hooli --yes');
-    await shows(page, HOOLI, 'no rule deleted.*');
+    await shows(HOOLI, 'no rule deleted.*');
     await run('client retry initech --yes');
-    await shows(page, INITECH, 'not tried yet');
+    await shows(INITECH, 'not tried yet');
     await run('service customer-insights --reject');
     const incidents = page.getByRole('group', { name: 'customer-insights' });
     await incidents.getByRole('radio', { name: 'rejects', checked: true }).waitFor();
   });
 
   it('plays an outage: pause and stale token show, then the finding of a check, then recovery', async () => {
-    const { page, broker } = await open();
-    await press(page, ACME);
-    await press(page, CLEANSING);
+    const { page, broker, press, shows, play, refuse } = await open();
+    await press(ACME);
+    await press(CLEANSING);
     // A token is not refused right after it was issued.
     broker.letTimePass(61_000);
-    await play(page, 'customer-insights', 'down');
+    await play('customer-insights', 'down');
     await page.getByText('it closes every connection without an answer').waitFor();
-    await play(page, 'merchant-payment-cleansing', 'throttles');
+    await play('merchant-payment-cleansing', 'throttles');
     await page.getByRole('columnheader', { name: 'throttles merchant-payment-cleansing' }).waitFor();
-    expect(await refuse(page)).toBe('token-endpoint-unavailable');
-    await shows(page, CLEANSING, String.raw`paused until [\d:]{8}, failed \d+ s ago: answer 429, token: 5[89] min`);
-    expect(await press(page, CLEANSING)).toBe('issued');
+    expect(await refuse()).toBe('token-endpoint-unavailable');
+    await shows(CLEANSING, String.raw`paused until [\d:]{8}, failed \d+ s ago: answer 429, token: 5[89] min`);
+    expect(await press(CLEANSING)).toBe('issued');
 
     await page.getByRole('radio', { name: 'operator' }).check();
     await page.getByRole('radio', { name: 'a check' }).check();
-    expect(await press(page, GLOBEX)).toBe('unreachable');
+    expect(await press(GLOBEX)).toBe('unreachable');
     // The pause ends by itself, and what the check found remains.
-    await shows(page, GLOBEX, String.raw`failed \d+ s ago: no answer`);
+    await shows(GLOBEX, String.raw`failed \d+ s ago: no answer`);
 
-    await play(page, 'customer-insights', 'works');
-    await play(page, 'merchant-payment-cleansing', 'works');
-    await shows(page, CLEANSING, 'ok .*');
-    expect(await press(page, GLOBEX)).toBe('accepted');
-    await shows(page, GLOBEX, 'ok token: .*');
+    await play('customer-insights', 'works');
+    await play('merchant-payment-cleansing', 'works');
+    await shows(CLEANSING, 'ok .*');
+    expect(await press(GLOBEX)).toBe('accepted');
+    await shows(GLOBEX, 'ok token: .*');
   });
 
   it('runs the schedule, folds its checks, and shows the message to the operators with its commands', async () => {
-    const { page } = await open();
+    const { page, said } = await open();
     await page.getByRole('button', { name: 'Run the checks' }).click();
-    await said(page, 'Every pair was checked.');
+    await said('Every pair was checked.');
     const messages = page.getByRole('region', { name: 'Messages to the operators' });
     await messages.getByRole('heading', { name: 'rejected: initech on customer-insights' }).click();
     await messages
@@ -106,18 +89,18 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
   });
 
   it('shows the path of a token from the service, from memory and from the table, and counts what that saved', async () => {
-    const { page, broker } = await open();
-    await press(page, ACME);
-    expect(await way(page)).toEqual([
+    const { page, broker, press, way } = await open();
+    await press(ACME);
+    expect(await way()).toEqual([
       ...['caller passed: signed', 'broker passed: allowed', 'table passed: read, written', 'lease passed: taken'],
       ...['secret passed: read', 'service answered: 200 answer'],
     ]);
     const service = page.getByRole('list', { name: 'The path of the call' }).getByRole('listitem').last();
     expect(await service.innerText()).toMatch(/\d+ ms$/);
 
-    const { page: other } = await open({}, broker);
-    await press(other, ACME);
-    expect(await way(other)).toEqual([
+    const other = await open({}, broker);
+    await other.press(ACME);
+    expect(await other.way()).toEqual([
       'caller passed: signed',
       'broker passed: allowed',
       'memory answered: contained the answer',
@@ -125,8 +108,8 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
     // An instance that has looked into the table within the last minute answers from its memory.
     const next = async () => {
       broker.letTimePass(61_000);
-      await press(page, ACME);
-      return way(page);
+      await press(ACME);
+      return way();
     };
     await expect
       .poll(next, { timeout: 20_000 })
@@ -135,19 +118,19 @@ describe.skipIf(skipped !== '')(`the board in Chromium${skipped}`, () => {
   });
 
   it('shows the path of a refusal by rule, by service and by latch, and of a service that fails', async () => {
-    const { page } = await open();
+    const { page, press, way, play } = await open();
     const allowed = ['caller passed: signed', 'broker passed: allowed'];
     await page.getByRole('radio', { name: 'stranger' }).check();
-    await press(page, ACME);
-    expect(await way(page)).toEqual(['caller passed: signed', 'broker refused: access-denied']);
+    await press(ACME);
+    expect(await way()).toEqual(['caller passed: signed', 'broker refused: access-denied']);
     await page.getByRole('radio', { name: 'billing' }).check();
-    await press(page, INITECH);
+    await press(INITECH);
     const asked = [...allowed, 'table passed: read, written', 'lease passed: taken', 'secret passed: read'];
-    expect(await way(page)).toEqual([...asked, 'service refused: 401 answer']);
-    await press(page, INITECH);
-    expect((await way(page)).at(-1)).toMatch(/^(memory|table|secret) refused: /);
-    await play(page, 'customer-insights', 'down');
-    await press(page, ACME);
-    expect((await way(page)).at(-1)).toBe('service failed: no answer');
+    expect(await way()).toEqual([...asked, 'service refused: 401 answer']);
+    await press(INITECH);
+    expect((await way()).at(-1)).toMatch(/^(memory|table|secret) refused: /);
+    await play('customer-insights', 'down');
+    await press(ACME);
+    expect((await way()).at(-1)).toBe('service failed: no answer');
   });
 });

@@ -7,20 +7,7 @@ import { startBrokerHere } from '../../../support/processes/broker-here.ts';
 import { ask, freePorts, pageUrl, useLocalBroker } from '../../../support/processes/local-broker.ts';
 import { send } from '../../../support/requests.ts';
 import { ROOT } from '../../commands/shared/command-line.ts';
-import {
-  ACME,
-  answered,
-  cell,
-  connected,
-  GLOBEX,
-  INITECH,
-  PAIRS,
-  press,
-  said,
-  skipped,
-  unfold,
-  useBrowser,
-} from './page-visitor.ts';
+import { ACME, connected, GLOBEX, INITECH, PAIRS, skipped, useBrowser, visitorOf } from './page-visitor.ts';
 import { textOf } from './page-world.ts';
 
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
@@ -36,23 +23,23 @@ const { open, browser } = useBrowser();
 /** What a request comes to, page-calls.test.ts and page-state.test.ts show; the board and the ways, page-board.test.ts. */
 describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   it('asks as the chosen caller, greys what no rule allows, and receives no key and no token', async () => {
-    const { page, broker, received } = await open();
+    const { page, broker, received, said, press, unfold } = await open();
     const denied = () => page.getByRole('button', { name: /^Ask for .* no rule/ }).count();
     await page.getByRole('radio', { name: 'reporting' }).check();
     expect(await denied()).toBe(13);
-    expect(await press(page, INITECH)).toBe('access-denied');
+    expect(await press(INITECH)).toBe('access-denied');
     await page.getByRole('radio', { name: 'billing' }).check();
     expect(await denied()).toBe(8);
     const outcomes = [];
-    for (const pair of PAIRS) outcomes.push(await press(page, pair));
+    for (const pair of PAIRS) outcomes.push(await press(pair));
     expect(outcomes).toEqual([...Array(3).fill('issued'), ...Array(3).fill('credential-rejected')]);
     await page.getByRole('radio', { name: 'operator' }).check();
     await page.getByRole('radio', { name: 'a check' }).check();
-    expect(await press(page, ACME)).toBe('accepted');
-    expect(await press(page, INITECH)).toBe('rejected');
-    await unfold(page, 'who am I');
+    expect(await press(ACME)).toBe('accepted');
+    expect(await press(INITECH)).toBe('rejected');
+    await unfold('who am I');
     await page.getByRole('button', { name: 'Who am I?' }).click();
-    await said(page, 'identified operator asked who it is, 200');
+    await said('identified operator asked who it is, 200');
 
     const tokens = PAIRS.slice(0, 3).map(async (pair) => (await ask(broker, BILLING, pair)).json.access_token);
     const seen = (await received()) + (await page.content());
@@ -62,13 +49,13 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   });
 
   it('shows the advice, four facts, the raw messages, and commands whose buttons say that they were copied', async () => {
-    const { page } = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const { page, press, unfold } = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
     const clipboard = () => page.evaluate('navigator.clipboard.readText()');
-    await press(page, ACME);
+    await press(ACME);
     expect(await page.locator('.report dt').allInnerTexts()).toEqual([
       ...['expires in', 'source', 'fingerprint', 'request id'],
     ]);
-    await press(page, INITECH);
+    await press(INITECH);
     await page.getByText('An operator stores the right credential in token-broker/local/initech').waitFor();
     await page.getByRole('button', { name: 'Copy client put initech' }).first().click();
     await page.getByRole('button', { name: 'Copied client put initech' }).waitFor();
@@ -76,7 +63,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
       /^\(eval .* env operator\)"\nnpm run --silent token-broker -- client put initech\)$/,
     );
 
-    const raw = await unfold(page, 'Raw answer');
+    const raw = await unfold('Raw answer');
     const text = raw.locator('pre');
     expect(await text.innerText()).toMatch(/^424 .*"type": "credential-rejected"/s);
     await raw.getByRole('radio', { name: 'request' }).check();
@@ -89,8 +76,8 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   });
 
   it('shows a token only while the visitor wants it', async () => {
-    const { page, broker } = await open();
-    await press(page, ACME);
+    const { page, broker, press } = await open();
+    await press(ACME);
     const { json } = await ask(broker, BILLING, ACME);
     const show = page.getByRole('button', { name: 'Show token' });
     await show.click();
@@ -100,43 +87,43 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await show.click();
     await page.getByRole('button', { name: 'Show token', pressed: false }).waitFor();
     expect(await page.content()).not.toContain(json.access_token);
-    await press(page, INITECH);
+    await press(INITECH);
     expect(await show.isVisible()).toBe(false);
   });
 
   it('keeps the answer to the last question in sight when that of an earlier one comes late', async () => {
-    const { page } = await open();
+    const { page, said, cell, answered, press } = await open();
     const last = Promise.withResolvers<void>();
     await page.route('**/call', async (route) => {
       if (route.request().postData()?.includes('acme')) await last.promise;
       await route.continue();
     });
     const late = page.waitForResponse((response) => response.request().postData()?.includes('acme') ?? false);
-    await press(page, GLOBEX);
-    await cell(page, ACME).click();
+    await press(GLOBEX);
+    await cell(ACME).click();
     // The ring and the way are those of the running call. The old report offers nothing.
     await page.getByRole('button', { name: /^Ask for acme on customer-insights/, pressed: true }).waitFor();
-    await said(page, 'Asking for acme on customer-insights …');
+    await said('Asking for acme on customer-insights …');
     expect(await page.locator('.report button:enabled').count()).toBe(0);
     await page.getByRole('list', { name: 'The path of the call' }).getByRole('img', { name: 'running' }).waitFor();
-    await answered(page, cell(page, INITECH), 'asked for initech');
+    await answered(cell(INITECH), 'asked for initech');
     last.resolve();
     await (await late).finished();
-    await said(page, 'credential-rejected billing asked for initech');
+    await said('credential-rejected billing asked for initech');
   });
 
   it('hands on how long a token should live, and any other name, which it shows as the text that it is', async () => {
-    const { page } = await open();
+    const { page, said, press, unfold } = await open();
     const odd = '<img src=x onerror=alert(1)>';
     const pictures = await page.locator('img').count();
-    await unfold(page, 'Other names');
+    await unfold('Other names');
     await page.getByRole('textbox', { name: 'Seconds to live' }).fill('-1');
-    expect(await press(page, ACME)).toBe('invalid-request');
+    expect(await press(ACME)).toBe('invalid-request');
     await page.getByText('min_ttl: must be 0 or more.', { exact: true }).waitFor();
     await page.getByRole('textbox', { name: 'Client' }).fill(odd);
     await page.getByRole('textbox', { name: 'Service' }).fill(odd);
     await page.getByRole('textbox', { name: 'Service' }).press('Enter');
-    await said(page, `invalid-request billing asked for ${odd} on ${odd}, 400`);
+    await said(`invalid-request billing asked for ${odd} on ${odd}, 400`);
     expect(await page.locator('img').count()).toBeLessThan(pictures + 1);
   });
 
@@ -162,10 +149,11 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     const context = await browser().newContext();
     onTestFinished(() => context.close());
     const page = await context.newPage();
+    const { press, said } = visitorOf(page);
     await page.goto(first.pageUrl);
     await connected(page);
     await page.getByRole('radio', { name: 'operator' }).check();
-    await press(page, ACME);
+    await press(ACME);
     const requests = page.getByRole('region', { name: 'Recent requests' });
     await requests.getByText('issued').waitFor();
 
@@ -185,8 +173,8 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await connected(page);
     await requests.getByText('No requests yet.').waitFor();
     // The caller that was chosen before is still the one who asks.
-    await press(page, ACME);
-    await said(page, 'issued operator asked for acme');
+    await press(ACME);
+    await said('issued operator asked for acme');
   });
 });
 

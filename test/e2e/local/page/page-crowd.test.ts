@@ -4,20 +4,7 @@ import { exampleConfig, roleArn } from '../../../../local/config.ts';
 import { startTokenService } from '../../../../local/token-service/server.ts';
 import { startBrokerHere } from '../../../support/processes/broker-here.ts';
 import { runCommandLine } from '../../commands/shared/command-line.ts';
-import {
-  answered,
-  cell,
-  faultsOf,
-  play,
-  press,
-  said,
-  shows,
-  skipped,
-  terminalOf,
-  unfold,
-  useBrowser,
-  way,
-} from './page-visitor.ts';
+import { skipped, terminalOf, useBrowser } from './page-visitor.ts';
 
 const { open } = useBrowser();
 
@@ -46,8 +33,7 @@ async function openCrowd(width: number, height: number) {
       CLIENTS.toSorted().map((client) => [client, { client_id: client, secret: 'good-1', services: 'all' }]),
     ),
   };
-  const { page, broker } = await open({ viewport: { width, height } }, await startBrokerHere(config));
-  return { page, broker, tokenService };
+  return { ...(await open({ viewport: { width, height } }, await startBrokerHere(config))), tokenService };
 }
 
 const SCREENS: readonly (readonly [width: number, height: number])[] = [
@@ -64,17 +50,17 @@ const answerTop = async (page: Page) => (await box(page.getByRole('heading', { n
 
 describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clients of three services`, () => {
   it.each(SCREENS)('keeps the heads of the board and the answer in sight at %i by %i', async (...screen) => {
-    const { page } = await openCrowd(...screen);
+    const { page, cell, press } = await openCrowd(...screen);
     const [width, height] = screen;
     expect(await page.getByRole('rowheader').allInnerTexts()).toEqual(CLIENTS);
     await page.getByRole('radio', { name: 'operator' }).check();
-    await cell(page, LAST).scrollIntoViewIfNeeded();
-    const [head, last] = [await box(page.getByRole('columnheader', { name: 'loyalty' })), await box(cell(page, LAST))];
+    await cell(LAST).scrollIntoViewIfNeeded();
+    const [head, last] = [await box(page.getByRole('columnheader', { name: 'loyalty' })), await box(cell(LAST))];
     expect(head.y).toBeGreaterThanOrEqual(0);
     expect(last.y - head.y).toBeGreaterThan(head.height - 1);
     expect(last.y + last.height - head.y).toBeLessThan(height * 0.6);
 
-    expect(await press(page, LAST)).toBe('issued');
+    expect(await press(LAST)).toBe('issued');
     expect(await answerTop(page)).toBeGreaterThanOrEqual(0);
     expect(await answerTop(page)).toBeLessThan(height * 0.6);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
@@ -89,7 +75,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clie
   });
 
   it.each(SCREENS)('has one tab stop for the board, and arrow keys in it, at %i by %i', async (...screen) => {
-    const { page } = await openCrowd(...screen);
+    const { page, cell } = await openCrowd(...screen);
     const name = () => page.evaluate<string>('document.activeElement.ariaLabel ?? document.activeElement.innerText');
     const keys = async (...pressed: readonly string[]) => {
       for (const key of pressed) await page.keyboard.press(key);
@@ -107,19 +93,19 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clie
     for (let row = 40; row > 20; row -= 1) await keys('ArrowUp');
     // The head of the board does not cover the cell.
     const head = await box(page.getByRole('columnheader', { name: 'loyalty' }));
-    expect((await box(cell(page, { ...LAST, client: 'client-20' }))).y).toBeGreaterThanOrEqual(head.y + head.height);
+    expect((await box(cell({ ...LAST, client: 'client-20' }))).y).toBeGreaterThanOrEqual(head.y + head.height);
     expect(await keys('Control+Home')).toMatch(/^Ask for client-1 on customer-insights: /);
     expect(await page.locator('.cell[tabindex="0"]').count()).toBe(1);
   });
 
   it.each(SCREENS)('shows a deleted client in other colours than a disabled one at %i by %i', async (...screen) => {
-    const { page, broker } = await openCrowd(...screen);
+    const { page, broker, cell, press, shows, faults } = await openCrowd(...screen);
     const run = terminalOf(broker);
-    for (const pair of [FIRST, SECOND]) await press(page, pair);
+    for (const pair of [FIRST, SECOND]) await press(pair);
     await run('client delete client-1 --yes');
     await run('client disable client-2 --yes');
-    await shows(page, FIRST, String.raw`deleted tokens until \d\d:\d\d`);
-    await shows(page, SECOND, 'disabled .*');
+    await shows(FIRST, String.raw`deleted tokens until \d\d:\d\d`);
+    await shows(SECOND, 'disabled .*');
     const styles = (selector: string, name: string) =>
       page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).getPropertyValue('${name}')`);
     const styleOf = (client: string, name: string, part = '') =>
@@ -127,55 +113,55 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clie
     const [deleted, disabled] = [await styleOf('client-1', '--colour'), await styleOf('client-2', '--colour')];
     expect(deleted).not.toBe(disabled);
     expect(deleted).toBe(await styles(':root', '--passing'));
-    expect((await box(cell(page, FIRST).locator('i'))).width).toBeGreaterThan(20);
+    expect((await box(cell(FIRST).locator('i'))).width).toBeGreaterThan(20);
     // No text makes a row grow.
-    const heights = await Promise.all([FIRST, SECOND, LAST].map(async (pair) => (await box(cell(page, pair))).height));
+    const heights = await Promise.all([FIRST, SECOND, LAST].map(async (pair) => (await box(cell(pair))).height));
     expect(new Set(heights).size).toBe(1);
-    expect(await press(page, FIRST)).toBe('issued');
+    expect(await press(FIRST)).toBe('issued');
     await page.getByText('The secret is deleted. Its token serves until a check withdraws it').waitFor();
     await page.getByRole('button', { name: 'Copy client disable client-1' }).waitFor();
-    expect(await faultsOf(page)).toEqual([]);
+    expect(await faults()).toEqual([]);
 
     await page.getByRole('radio', { name: 'stranger' }).check();
-    await shows(page, FIRST, String.raw`no rule deleted, tokens until \d\d:\d\d`);
-    expect(await cell(page, FIRST).locator('b').innerText()).toBe('no rule');
+    await shows(FIRST, String.raw`no rule deleted, tokens until \d\d:\d\d`);
+    expect(await cell(FIRST).locator('b').innerText()).toBe('no rule');
     await page.getByRole('radio', { name: 'operator' }).check();
-    await shows(page, LAST, 'not tried yet');
+    await shows(LAST, 'not tried yet');
     expect(await styleOf('client-40', 'font-weight', 'b')).toBe('400');
     expect(await styleOf('client-1', 'font-weight', 'b')).toBe('700');
   });
 
   it.each(SCREENS)('marks a service that is down in the head of its column at %i by %i', async (...screen) => {
-    const { page, tokenService } = await openCrowd(...screen);
+    const { page, tokenService, cell, press } = await openCrowd(...screen);
     const head = page.getByRole('columnheader', { name: 'loyalty' });
     const heads = () => page.getByRole('columnheader').allInnerTexts();
-    const [before, top] = [await heads(), await box(cell(page, FIRST))];
+    const [before, top] = [await heads(), await box(cell(FIRST))];
     tokenService.behave('loyalty', { fault: 'reset' });
-    expect(await press(page, FIRST)).toBe('token-endpoint-unavailable');
+    expect(await press(FIRST)).toBe('token-endpoint-unavailable');
     await head.getByText('down').waitFor();
     expect((await heads()).slice(0, 3)).toEqual(before.slice(0, 3));
     await page.evaluate('scrollTo(0, 0)');
     // Nothing on the board moves.
-    expect((await box(cell(page, FIRST))).y).toBe(top.y);
+    expect((await box(cell(FIRST))).y).toBe(top.y);
     tokenService.behave('loyalty', {});
-    expect(await press(page, SECOND)).toBe('issued');
+    expect(await press(SECOND)).toBe('issued');
     await head.getByText('down').waitFor({ state: 'detached' });
   });
 
   it.each(SCREENS)('plays an outage of the table, and shows what was remembered, at %i by %i', async (...screen) => {
-    const { page, broker } = await openCrowd(...screen);
-    await press(page, FIRST);
-    await play(page, 'table', 'down');
-    await said(page, 'table: it answers no call');
-    expect(await press(page, SECOND)).toBe('table-unavailable');
+    const { broker, said, press, way, play, faults } = await openCrowd(...screen);
+    await press(FIRST);
+    await play('table', 'down');
+    await said('table: it answers no call');
+    expect(await press(SECOND)).toBe('table-unavailable');
     const lost = ['caller passed: signed', 'broker passed: allowed', 'memory passed: remembered nothing that serves'];
-    expect(await way(page)).toEqual([...lost, 'table failed: table-unavailable']);
+    expect(await way()).toEqual([...lost, 'table failed: table-unavailable']);
     await expect
       .poll(
         async () => {
           broker.letTimePass(61_000);
-          await press(page, FIRST);
-          return way(page);
+          await press(FIRST);
+          return way();
         },
         { timeout: 60_000 },
       )
@@ -183,10 +169,10 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clie
         ...['caller passed: signed', 'broker passed: allowed', 'memory answered: remembered the answer'],
         ...['table failed: table-unavailable', 'secret passed: read'],
       ]);
-    expect(await faultsOf(page)).toEqual([]);
-    await play(page, 'table', 'works');
+    expect(await faults()).toEqual([]);
+    await play('table', 'works');
     // The circuit of the table closes after a moment.
-    await expect.poll(() => press(page, SECOND), { timeout: 60_000 }).toBe('issued');
+    await expect.poll(() => press(SECOND), { timeout: 60_000 }).toBe('issued');
   });
 
   it('offers the command that creates the first client', async () => {
@@ -195,13 +181,13 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clie
       { role: roleArn('operator'), clients: 'all', services: 'all', operations: ['token', 'check'] },
     ];
     const broker = await startBrokerHere({ services, accessRules, callers, credentials: {} });
-    const { page } = await open({ permissions: ['clipboard-read', 'clipboard-write'] }, broker);
+    const { page, faults } = await open({ permissions: ['clipboard-read', 'clipboard-write'] }, broker);
     await page.getByText('No clients yet: create a client').waitFor();
     expect(await page.getByRole('columnheader').count()).toBe(0);
     await page.getByRole('button', { name: 'Copy client put --create' }).click();
     const command = await page.evaluate<string>('navigator.clipboard.readText()');
     const words = /-- (client put .*)\)$/.exec(command)?.[1] ?? '';
-    expect(await faultsOf(page)).toEqual([]);
+    expect(await faults()).toEqual([]);
 
     // The services of this configuration cannot be reached, so the command stores the credential untried.
     const credential = JSON.stringify({ client_id: 'acme-id', secret: 'made-up' });
@@ -212,19 +198,19 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clie
   });
 
   it('has no label without its value while it asks', async () => {
-    const { page } = await openCrowd(1280, 800);
-    await press(page, FIRST);
+    const { page, said, cell, answered, press, unfold } = await openCrowd(1280, 800);
+    await press(FIRST);
     const empty = () =>
       page.evaluate(`[...document.querySelectorAll('dl div, .row > details')].filter((e) => e.checkVisibility() &&
         ![...e.querySelectorAll('dd, .row > button, form')].some((value) => value.innerText)).map((e) => e.innerText)`);
-    await unfold(page, 'Change client-1');
-    await unfold(page, 'Other names');
+    await unfold('Change client-1');
+    await unfold('Other names');
     const late = Promise.withResolvers<void>();
     await page.route('**/call', (route) => late.promise.then(() => route.continue()));
-    await cell(page, SECOND).click();
-    await said(page, 'Asking for client-2');
+    await cell(SECOND).click();
+    await said('Asking for client-2');
     expect(await empty()).toEqual([]);
-    const asked = answered(page, page.getByRole('heading', { name: 'Answer' }));
+    const asked = answered(page.getByRole('heading', { name: 'Answer' }));
     late.resolve();
     await asked;
   });

@@ -1,61 +1,46 @@
-import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { startBrokerHere } from '../../../support/processes/broker-here.ts';
-import {
-  ACME,
-  answered,
-  CLEANSING,
-  faultsOf,
-  INITECH,
-  PAIRS,
-  play,
-  press,
-  said,
-  shows,
-  skipped,
-  unfold,
-  useBrowser,
-} from './page-visitor.ts';
+import { ACME, CLEANSING, INITECH, PAIRS, skipped, useBrowser, type Visitor } from './page-visitor.ts';
 
 const { open } = useBrowser();
 
 /** What a designer, a screen reader and a keyboard meet, one after the other; each leaves the page as the next one finds it. */
-const STATES: readonly (readonly [name: string, show: (page: Page) => Promise<unknown>])[] = [
+const STATES: readonly (readonly [name: string, show: (visitor: Visitor) => Promise<unknown>])[] = [
   ['before the first call', async () => undefined],
-  ['with an answer', async (page) => press(page, ACME)],
-  ['with a token shown', async (page) => page.getByRole('button', { name: 'Show token' }).click()],
-  ['with a rejection', async (page) => press(page, INITECH)],
+  ['with an answer', ({ press }) => press(ACME)],
+  ['with a token shown', ({ page }) => page.getByRole('button', { name: 'Show token' }).click()],
+  ['with a rejection', ({ press }) => press(INITECH)],
   ['with a refusal', showRefusal],
   ['during an incident', showIncident],
   ['with all that is folded', unfoldAll],
 ];
 
-async function showRefusal(page: Page): Promise<void> {
+async function showRefusal({ page, press }: Visitor): Promise<void> {
   await page.getByRole('radio', { name: 'stranger' }).check();
-  await press(page, ACME);
+  await press(ACME);
 }
 
-async function showIncident(page: Page): Promise<void> {
+async function showIncident({ page, play, press, said }: Visitor): Promise<void> {
   await page.getByRole('radio', { name: 'billing' }).check();
-  await play(page, 'merchant-payment-cleansing', 'throttles');
-  await press(page, { client: 'globex', service: 'merchant-payment-cleansing' });
+  await play('merchant-payment-cleansing', 'throttles');
+  await press({ client: 'globex', service: 'merchant-payment-cleansing' });
   await page.getByRole('button', { name: 'Run the checks' }).click();
-  await said(page, 'Every pair was checked.');
+  await said('Every pair was checked.');
   await page
     .getByRole('heading', { name: /on customer-insights$/ })
     .first()
     .waitFor();
 }
 
-async function unfoldAll(page: Page): Promise<void> {
+async function unfoldAll({ unfold }: Visitor): Promise<void> {
   for (const name of ['from the command line', 'Other names', 'Raw answer', 'schedule', 'The whole message']) {
-    await unfold(page, name);
+    await unfold(name);
   }
 }
 
 describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   it('works with the keyboard alone', async () => {
-    const { page } = await open();
+    const { page, said } = await open();
     const focus = () =>
       page.evaluate(`(({ ariaLabel, labels, textContent }) =>
       ariaLabel ?? labels?.[0]?.textContent.trim() ?? textContent)(document.activeElement)`);
@@ -71,12 +56,12 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(await tab()).toBe('a token');
     expect(await tab()).toMatch(/^Ask for acme on customer-insights: /);
     await page.keyboard.press('Enter');
-    await said(page, 'issued reporting asked for acme');
+    await said('issued reporting asked for acme');
     // The focus stays where it was.
     await page.keyboard.press('ArrowRight');
     expect(await focus()).toMatch(/^Ask for acme on merchant-payment-cleansing: /);
     await page.keyboard.press('Space');
-    await said(page, 'access-denied reporting');
+    await said('access-denied reporting');
     const stops = [];
     while (stops.length < 11) stops.push(await tab());
     expect(stops).toEqual([
@@ -94,12 +79,13 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     ['on a phone', { viewport: { width: 390, height: 844 } }],
     ['in forced colours on a small phone', { forcedColors: 'active', viewport: { width: 320, height: 844 } }],
   ] as const)('has no fault that axe-core finds, the answer in sight and all of its width, %s', async (_, options) => {
-    const { page } = await open(options);
+    const visitor = await open(options);
+    const { page, faults } = visitor;
     const { width, height } = options.viewport;
     for (const [name, show] of STATES) {
-      await show(page);
+      await show(visitor);
       // A narrow page has the colours of a wide one.
-      if (width >= 768 || name.startsWith('with all')) expect(await faultsOf(page), name).toEqual([]);
+      if (width >= 768 || name.startsWith('with all')) expect(await faults(), name).toEqual([]);
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
       const cut = `[...document.querySelectorAll('main *')].filter((e) => !e.closest('[title]') && e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1).map((e) => e.outerHTML)`;
       expect(await page.evaluate(cut), name).toEqual([]);
@@ -113,9 +99,10 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   });
 
   it('shows a message to the operators without scrolling at 1280 by 800, and each choice in forced colours', async () => {
-    const { page } = await open({ viewport: { width: 1280, height: 800 }, forcedColors: 'active' });
-    await press(page, ACME);
-    await showIncident(page);
+    const visitor = await open({ viewport: { width: 1280, height: 800 }, forcedColors: 'active' });
+    const { page, press } = visitor;
+    await press(ACME);
+    await showIncident(visitor);
     const text = page.getByRole('region', { name: 'Messages to the operators' }).locator('details > p').first();
     const bottom = async () => text.evaluate((element) => element.getBoundingClientRect().bottom);
     await expect.poll(bottom).toBeLessThan(800);
@@ -143,18 +130,18 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   if (path === undefined) return;
   it('is pictured', async () => {
     const broker = await startBrokerHere(undefined, 8788);
-    const { page } = await open({ viewport: { width: 1280, height: 800 } }, broker);
-    for (const pair of PAIRS) await press(page, pair);
+    const { page, said, refuse, press, shows, play } = await open({ viewport: { width: 1280, height: 800 } }, broker);
+    for (const pair of PAIRS) await press(pair);
     // A token is not refused right after it was issued.
     broker.letTimePass(61_000);
-    await play(page, 'merchant-payment-cleansing', 'throttles');
+    await play('merchant-payment-cleansing', 'throttles');
     for (const pair of [CLEANSING, ACME]) {
-      await press(page, pair);
-      await answered(page, page.getByRole('button', { name: 'Report it as refused' }));
+      await press(pair);
+      await refuse();
     }
-    await shows(page, CLEANSING, 'paused .*');
+    await shows(CLEANSING, 'paused .*');
     await page.getByRole('button', { name: 'Run the checks' }).click();
-    await said(page, 'Every pair was checked.');
+    await said('Every pair was checked.');
     await page.evaluate('scrollTo(0, 0)');
     await page.screenshot({ path });
   });

@@ -37,6 +37,8 @@ export const PAIRS = ['acme', 'globex', 'initech'].flatMap((client) =>
   ['customer-insights', 'merchant-payment-cleansing'].map((service) => ({ client, service })),
 );
 
+export type Visitor = Awaited<ReturnType<ReturnType<typeof useBrowser>['open']>>;
+
 /** A browser for all tests of a file. */
 export function useBrowser() {
   let browser: Browser;
@@ -68,7 +70,7 @@ export function useBrowser() {
       await connected(page);
       /** The texts of all answers so far. */
       const received = async () => (await Promise.all(responses.map((each) => each.text()))).join('\n');
-      return { page, broker, received };
+      return { page, broker, received, ...visitorOf(page) };
     },
   };
 }
@@ -90,74 +92,79 @@ export function connected(page: Page): Promise<void> {
   return page.getByText('live', { exact: true }).waitFor();
 }
 
-/** The cell of a pair on the board. */
-export function cell(page: Page, { client, service }: typeof ACME): Locator {
-  return page.getByRole('button', { name: `Ask for ${client} on ${service}:` });
-}
+/** What a visitor of the page does, and waits for. */
+export function visitorOf(page: Page) {
+  /** Waits until the page says this. */
+  const said = (text: string) => page.getByRole('status').filter({ hasText: text }).waitFor();
+  /** The cell of a pair on the board. */
+  const cell = ({ client, service }: typeof ACME) =>
+    page.getByRole('button', { name: `Ask for ${client} on ${service}:` });
+  /** Presses a button and waits for the answer of the broker that says this; gives its outcome. */
+  const answered = async (button: Locator, text = 'asked for') => {
+    const answer = page.waitForResponse('**/call');
+    await button.click();
+    await answer;
+    await said(text);
+    return page.getByRole('status').filter({ hasText: text }).locator('strong').innerText();
+  };
+  return {
+    said,
+    cell,
+    answered,
+    /** Presses the cell of a pair and waits for the answer; gives its outcome. */
+    press: (pair: typeof ACME) => answered(cell(pair), `asked for ${pair.client} on ${pair.service},`),
 
-/** Waits until the board shows a state of a pair that fits the pattern, with its notes. */
-export function shows(page: Page, { client, service }: typeof ACME, state: string): Promise<void> {
-  return page.getByRole('button', { name: new RegExp(`^Ask for ${client} on ${service}: ${state}$`) }).waitFor();
-}
+    /** Reports the token of the last answer as refused; gives the outcome. */
+    refuse: () => answered(page.getByRole('button', { name: 'Report it as refused' })),
 
-/** Presses the cell of a pair and waits for the answer; gives its outcome. */
-export async function press(page: Page, pair: typeof ACME): Promise<string> {
-  return answered(page, cell(page, pair), `asked for ${pair.client} on ${pair.service},`);
-}
+    /** Waits until the board shows a state of a pair that fits the pattern, with its notes. */
+    shows: ({ client, service }: typeof ACME, state: string) =>
+      page.getByRole('button', { name: new RegExp(`^Ask for ${client} on ${service}: ${state}$`) }).waitFor(),
 
-/** Presses a button and waits for the answer of the broker that says this; gives its outcome. */
-export async function answered(page: Page, button: Locator, text = 'asked for'): Promise<string> {
-  const answer = page.waitForResponse('**/call');
-  await button.click();
-  await answer;
-  await said(page, text);
-  return page.getByRole('status').filter({ hasText: text }).locator('strong').innerText();
-}
+    /** The path of the last call: each station that it came to, what became of it there, and how it is noted. */
+    async way(): Promise<readonly string[]> {
+      const stations = await page.getByRole('list', { name: 'The path of the call' }).getByRole('listitem').all();
+      const told = stations.map(async (station) => {
+        const [name, note] = [
+          await station.locator('b').innerText(),
+          await station.locator('span').first().innerText(),
+        ];
+        const state = await station.getByRole('img').getAttribute('aria-label');
+        return state === 'not asked' ? [] : [`${name} ${state}: ${note}`];
+      });
+      return (await Promise.all(told)).flat();
+    },
 
-/** The path of the last call: each station that it came to, what became of it there, and how it is noted. */
-export async function way(page: Page): Promise<readonly string[]> {
-  const stations = await page.getByRole('list', { name: 'The path of the call' }).getByRole('listitem').all();
-  const told = stations.map(async (station) => {
-    const [name, note] = [await station.locator('b').innerText(), await station.locator('span').first().innerText()];
-    const state = await station.getByRole('img').getAttribute('aria-label');
-    return state === 'not asked' ? [] : [`${name} ${state}: ${note}`];
-  });
-  return (await Promise.all(told)).flat();
-}
+    /** Lets a service play an incident. */
+    async play(service: string, incident: string): Promise<void> {
+      const group = page.getByRole('group', { name: service });
+      await group.getByRole('radio', { name: incident }).click();
+      await said(`${service}: `);
+      await group.getByRole('radio', { name: incident, checked: true }).waitFor();
+    },
 
-/** Lets a service play an incident. */
-export async function play(page: Page, service: string, incident: string): Promise<void> {
-  const group = page.getByRole('group', { name: service });
-  await group.getByRole('radio', { name: incident }).click();
-  await said(page, `${service}: `);
-  await group.getByRole('radio', { name: incident, checked: true }).waitFor();
-}
+    /** Unfolds what is folded under this name, and gives the part that shows. */
+    async unfold(name: string): Promise<Locator> {
+      const summary = page.locator('summary').filter({ hasText: name }).first();
+      await summary.click();
+      return summary.locator('xpath=..');
+    },
 
-/** Unfolds what is folded under this name, and gives the part that shows. */
-export async function unfold(page: Page, name: string): Promise<Locator> {
-  const summary = page.locator('summary').filter({ hasText: name }).first();
-  await summary.click();
-  return summary.locator('xpath=..');
-}
-
-/** Waits until the page says this. */
-export function said(page: Page, text: string): Promise<void> {
-  return page.getByRole('status').filter({ hasText: text }).waitFor();
-}
-
-/** The rules of axe-core that the page breaks, and where; a contrast that it cannot tell counts as too low. */
-export async function faultsOf(page: Page): Promise<readonly string[]> {
-  // A docked answer covers a part of the page, and clips itself. In its own place and whole, axe-core sees all.
-  const dock = (maxHeight: string) =>
-    page.evaluate(`document.querySelector('section:has(.way, img)').style.maxHeight = '${maxHeight}'`);
-  await dock('none');
-  await page.evaluate('scrollTo(0, document.body.scrollHeight)');
-  await page.evaluate(axe.source);
-  const faults = await page.evaluate<readonly string[]>(`axe.run().then(({ violations, incomplete }) =>
-    [...violations, ...incomplete.filter(({ id }) => id === 'color-contrast')].flatMap(({ id, nodes }) =>
-      nodes.map(({ html }) => id + ': ' + html)))`);
-  await dock('');
-  return faults;
+    /** The rules of axe-core that the page breaks, and where; a contrast that it cannot tell counts as too low. */
+    async faults(): Promise<readonly string[]> {
+      // A docked answer covers a part of the page, and clips itself. In its own place and whole, axe-core sees all.
+      const dock = (maxHeight: string) =>
+        page.evaluate(`document.querySelector('section:has(.way, img)').style.maxHeight = '${maxHeight}'`);
+      await dock('none');
+      await page.evaluate('scrollTo(0, document.body.scrollHeight)');
+      await page.evaluate(axe.source);
+      const faults = await page.evaluate<readonly string[]>(`axe.run().then(({ violations, incomplete }) =>
+        [...violations, ...incomplete.filter(({ id }) => id === 'color-contrast')].flatMap(({ id, nodes }) =>
+          nodes.map(({ html }) => id + ': ' + html)))`);
+      await dock('');
+      return faults;
+    },
+  };
 }
 
 /** A terminal of the operator of a broker. */
