@@ -37,8 +37,8 @@ export default defineConfig({
     // A dot for each test, or in a log a dot for each file and what fails.
     reporters: process.stdout.isTTY ? ['dot'] : ['minimal', './.ci/dots.js'],
     // Only for what hangs: a busy machine may take its time.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     projects: [
       tier('unit', ['test/{unit,support}/**/*.test.ts', 'test/lint.test.ts']),
       tier('protocol', ['test/protocol/**/*.test.ts']),

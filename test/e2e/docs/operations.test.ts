@@ -153,7 +153,7 @@ describe('the pages about operations', () => {
 });
 
 describe.skipIf(!hasAws)(`the commands of the pages about operations${note}`, () => {
-  it.each(Object.entries(SECTIONS))('%s', { timeout: 120_000 }, async (title, expected) => {
+  it.each(Object.entries(SECTIONS))('%s', async (title, expected) => {
     const world = await startOperatorWorld();
     const steps = sectionsOf(PAGE).find((section) => section.title === title)?.blocks ?? [];
     expect(steps).toHaveLength(expected.length);

@@ -62,7 +62,7 @@ export function beginCommandLine(args: readonly string[], variables?: Variables,
   for (const name of OPTION_VARIABLES) vi.stubEnv(name, shell.env[name]);
   const run = async (): Promise<Finished> => {
     const exitCode = await runInShell(args, shell);
-    return { exitCode, stdout: output.stdout, stderr: output.stderr };
+    return { exitCode, stdout: output.stdout, stderr: withoutProgress(output.stderr) };
   };
   return { output, interrupt, finished: run() };
 }
@@ -152,7 +152,12 @@ export async function finished(child: ChildProcessWithoutNullStreams): Promise<F
     });
   }
   const [exitCode] = await once(child, 'close');
-  return { exitCode, ...output };
+  return { exitCode, stdout: output.stdout, stderr: withoutProgress(output.stderr) };
+}
+
+/** A command reports its progress after three seconds, which only a busy machine needs. */
+function withoutProgress(stderr: string): string {
+  return stderr.replaceAll(/^[A-Z][a-z ]+: \d+ of \d+\n/gm, '');
 }
 
 /** The folder of this project. */
