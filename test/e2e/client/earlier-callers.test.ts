@@ -151,7 +151,7 @@ it(`callers of 1.1.0 keep their token while the table is away, and name the prob
   await expect
     .poll(() => askAll(COLD), { timeout: 20_000 })
     .toEqual(tokens.map(() => expect.not.stringContaining(' ')));
-}, 120_000);
+});
 
 /** Starts the program of a caller in a project with the files of 1.1.0. Returns the function that asks it. */
 function start({ program: [file, text], compile, command: [command = '', ...args] }: Caller, variables: Variables) {

@@ -22,7 +22,7 @@ describe('the bundle of the token function', () => {
   it('equals the asset of cdk synth, byte for byte', () => {
     const { assets } = synthesise('test', exampleForm(), { bundled: true });
     expect(assets['token-broker-test']?.['index.mjs'] === bundle.code).toBe(true);
-  }, 120_000);
+  });
 
   it('has no part of a package, which could read its secrets', () => {
     expect(bundle.packages).toEqual([]);
