@@ -163,20 +163,21 @@ const WARNINGS: Readonly<Record<Warning, string>> = {
 };
 
 const WORDS = {
-  client: 'the party whose credential the broker keeps, such as `acme`',
+  client: 'the party whose credential the broker keeps',
   caller: 'the AWS role that signed the request',
   service: 'the issuer of tokens',
-  pair: 'one client on one service, with its own token',
+  pair: 'one client on one service',
   'may act for': 'an access rule lets the caller get tokens of this pair',
   finding: 'the result of a check',
-  proof: 'the evidence of a finding: a token request, or the reason to send none',
+  proof: 'the evidence of a finding: a token request, or the reason for none',
   proven: 'a service issued a token for this version',
   pending: 'stored, not in use (`AWSPENDING`)',
   trial: 'a check of a version not in use',
+  untried: 'judged by no service yet',
   fingerprint: "the beginning of a token's SHA-256, for logs",
   latch: 'a service rejected this version: at most two more requests, until `client retry` or a new version',
-  hold: 'a service answered this version with an error or, unproven, with silence: it waits up to an hour',
+  hold: 'a service answered this version with an error or, unproven, with silence: it waits an hour at most',
   pause: 'a service failed: nothing is sent for the pair, five minutes at most',
-  lease: 'the right to the one token request of a pair, for 6 s',
+  lease: 'the right to one token request of a pair, for 6 s',
   probe: 'a role without an access rule, which must be refused',
 };

@@ -11,7 +11,6 @@ import { hasTerminal, runAtTerminal } from './shared/terminal.ts';
 const CALLS = [
   ['token acme customer-insights', /^fingerprint +[0-9a-f]{16}$/m, 'token'],
   ['client put acme --yes', /is AWSCURRENT/, 'client put'],
-  ['client disable acme --yes', /acme is disabled/, 'client disable acme'],
 ] as const;
 
 describe('the command line as a process of its own', () => {
@@ -61,7 +60,6 @@ describe('the command line while it waits', () => {
     ['for the broker', ['token', 'acme', 'customer-insights'], {}],
     ['for AWS credentials', ['doctor', '--json'], { AWS_ACCESS_KEY_ID: '' }],
     ['for AWS credentials', ['client', 'list', '--environment', 'dev'], { AWS_ACCESS_KEY_ID: '' }],
-    ['for AWS credentials', ['audit', 'acme', '--environment', 'dev'], { AWS_ACCESS_KEY_ID: '' }],
   ])('%s ends silently with 130 on Ctrl-C: %o', async (_, args, env) => {
     const child = await startWaiting((waiting) => waiting.kill('SIGINT'), args, env);
     expect(await finished(child)).toEqual({ exitCode: 130, stdout: '', stderr: '' });

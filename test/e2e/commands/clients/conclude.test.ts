@@ -80,16 +80,6 @@ describe('client promote --force, when a service answers', () => {
     expect(accepting).toEqual(isEnding ? refused : done);
     expect((await world.describe()).AWSCURRENT).toBe(isEnding ? current : version);
   });
-
-  it('nothing at all, says untried in the plan, the table, --json and the outcome', async ({ world }) => {
-    const version = await world.store(WRONG);
-    const env = { TOKEN_BROKER_URL: 'http://127.0.0.1:9' };
-    const { exitCode, stdout, stderr } = await world.run(`${PROMOTE} --yes --json`, { env });
-    expect(exitCode).toBe(0);
-    expect(stderr).toMatch(/- makes version .* current, also untried, if .*\nPromoted by --force, untried on/s);
-    const checks = SERVICES.map((service) => ({ service, tried: false, problem: { type: 'network-error' } }));
-    expect(JSON.parse(stdout)).toMatchObject({ version, stage: 'AWSCURRENT', checks });
-  });
 });
 
 describe('two operators at once', () => {

@@ -18,7 +18,6 @@ describe('client check', () => {
   it.for<Row>([
     ['shows a finding for each service of the client', CHECK, 0, ACCEPTED],
     ['tells which version is missing', `${CHECK} --stage AWSPREVIOUS`, 1, /secret-missing/, /has no version with this/],
-    ['names the services that there are', `${CHECK} --service insights`, 2, '', /no service "insights": it has cust/],
     ['names the obstacle only once', `${CHECK} --region eu-west-1`, 1, '', /^error: aws-wrong-scope: .*\n.*\n$/],
   ])('%s', async ([_, command, exitCode, stdout, stderr], { world }) => {
     expect(await world.run(command)).toEqual(ended(exitCode, stdout, stderr));
