@@ -90,7 +90,7 @@ type Variables = Readonly<Record<string, string>>;
 /** Carries out an order so many times at once. Returns the outcomes. */
 export type Order = (kind: string, times: number, ...more: readonly string[]) => Promise<readonly string[]>;
 
-/** Starts the program of each language once for a file. Returns the function that gives it orders for a broker. */
+/** Starts the program of each language once for a file. Returns the function that orders calls of a broker. */
 export function usePrograms(languages: readonly Language[], variablesOf: (language: Language) => Variables) {
   const programs = new Map<Language, ReturnType<typeof started>>();
   beforeAll(() => {
