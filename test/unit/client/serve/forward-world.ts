@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { onTestFinished, vi } from 'vitest';
+import type { TokenBroker } from '../../../../client/index.ts';
 import type { Forwarding } from '../../../../client/serve/forward.ts';
 import { startServer } from '../../../../client/serve/server.ts';
 import { parseApi } from '../../../../client/serve/target.ts';
@@ -39,21 +40,36 @@ export async function startForwarding({ base = '', api = ok, silenceMs = 60_000,
   onTestFinished(() => void service.close().closeAllConnections());
   const apiUrl = `http://127.0.0.1:${Object(service.address()).port}`;
 
-  const fake = createFakeBroker();
-  const { token, withToken, whoami } = fake.broker;
-  const [notes, calls]: [string[], Parameters<Forwarding['log']>[0][]] = [[], []];
+  const calls: Parameters<Forwarding['log']>[0][] = [];
   const apis = new Map([parseApi(`customer-insights=${apiUrl}${base}`)]);
   const log: Forwarding['log'] = (call) => void calls.push(call);
-  const forwarding = { broker: { withToken }, apis, silenceMs, log, ...options };
-  const server = await startServer({
-    broker: { token, whoami },
+  const world = await startServing({
     key: KEY,
+    forwarding: (broker) => ({ broker, apis, silenceMs, log, ...options }),
+  });
+  return { ...world, service, apiUrl, received, calls };
+}
+
+interface Serving {
+  /** Default: a key of its own. */
+  readonly key?: string;
+  readonly broker?: Partial<TokenBroker>;
+  readonly forwarding?: (broker: TokenBroker) => Forwarding;
+}
+
+/** A server on a free port in front of a broker in memory. */
+export async function startServing({ key, broker, forwarding }: Serving = {}) {
+  const fake = createFakeBroker();
+  const notes: string[] = [];
+  const server = await startServer({
+    broker: { ...fake.broker, ...broker },
+    key,
     port: 0,
     note: (line) => void notes.push(line),
-    forwarding,
+    forwarding: forwarding?.(fake.broker),
   });
   onTestFinished(() => server.close(0));
-  return { ...server, fake, service, apiUrl, received, notes, calls };
+  return { ...server, fake, notes };
 }
 
 /** An API that reads the body and answers with it. */

@@ -1,10 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startServer } from '../../../../client/serve/server.ts';
-import { createFakeBroker } from '../../../../client/testing.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../loopback-server.ts';
+import { startServing } from './forward-world.ts';
 
 /** Runs before a stale key is moved aside. */
 const beforeRename = vi.hoisted(() => vi.fn());
@@ -25,7 +24,7 @@ const keyOf = (port: number) => `tbk-${port}-${'A'.repeat(43)}`;
 
 describe('the file of a key', () => {
   it('can be read only by its owner, and is removed at the end', async () => {
-    const [server, folder] = [await start(), temporaryFolder()];
+    const [server, folder] = [await startServing(), temporaryFolder()];
     const { file, remove } = await writeKeyFile(join(folder, 'key'), server);
     expect(readFileSync(file, 'utf8')).toBe(server.key);
     expect(server.key).toMatch(new RegExp(`^tbk-${server.port}-[\\w-]{43}$`));
@@ -36,14 +35,14 @@ describe('the file of a key', () => {
   });
 
   it('is in a folder that only its owner can enter when no path is given, and the folder is removed with it', async () => {
-    const { file, remove } = await writeKeyFile(undefined, await start());
+    const { file, remove } = await writeKeyFile(undefined, await startServing());
     expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
     await remove();
     expect(existsSync(dirname(file))).toBe(false);
   });
 
   it('stays while its server answers: a second server is refused, and the first goes on', async () => {
-    const [first, second, path] = [await start(), await start(), join(temporaryFolder(), 'key')];
+    const [first, second, path] = [await startServing(), await startServing(), join(temporaryFolder(), 'key')];
     const { remove } = await writeKeyFile(path, first);
     await expect(writeKeyFile(path, second)).rejects.toMatchObject({
       message: `The server on port ${first.port} has this file`,
@@ -54,7 +53,7 @@ describe('the file of a key', () => {
   });
 
   it('replaces a key of a server that has ended, of its own port, and of a port that another server has now', async () => {
-    const [server, other, ending] = [await start(), await start(), await start()];
+    const [server, other, ending] = [await startServing(), await startServing(), await startServing()];
     await ending.close(0);
     for (const { port } of [ending, server, other]) {
       const path = join(temporaryFolder(), 'key');
@@ -72,7 +71,7 @@ describe('the file of a key', () => {
     for (const answer of answers) {
       const program = await startLoopbackServer(answer);
       onTestFinished(program.close);
-      const [server, path] = [await start(), join(temporaryFolder(), 'key')];
+      const [server, path] = [await startServing(), join(temporaryFolder(), 'key')];
       const stale = keyOf(Number(new URL(program.url).port));
       writeFileSync(path, stale);
       await writeKeyFile(path, server);
@@ -99,7 +98,7 @@ describe('the file of a key', () => {
     writeFileSync(other, keyOf(1));
     put(path, other);
     const before = snapshot(folder);
-    await expect(writeKeyFile(path, await start())).rejects.toEqual(
+    await expect(writeKeyFile(path, await startServing())).rejects.toEqual(
       new KeyFileRefused('The file exists and is not a key of yours that serve made'),
     );
     expect(snapshot(folder)).toEqual(before);
@@ -109,7 +108,7 @@ describe('the file of a key', () => {
     for (const stale of [undefined, keyOf(1)]) {
       const path = join(temporaryFolder(), 'key');
       if (stale !== undefined) writeFileSync(path, stale);
-      const servers = [await start(), await start()];
+      const servers = [await startServing(), await startServing()];
       const outcomes = await Promise.allSettled(servers.map((server) => writeKeyFile(path, server)));
       const winners = servers.filter((_, index) => outcomes[index]?.status === 'fulfilled');
       expect(winners.map(({ key }) => key)).toEqual([readFileSync(path, 'utf8')]);
@@ -125,12 +124,12 @@ describe('the file of a key', () => {
     writeFileSync(path, keyOf(1));
     const getuid = vi.spyOn(process, 'getuid').mockReturnValue(statSync(path).uid + 1);
     onTestFinished(() => getuid.mockRestore());
-    await expect(writeKeyFile(path, await start())).rejects.toThrow(KeyFileRefused);
+    await expect(writeKeyFile(path, await startServing())).rejects.toThrow(KeyFileRefused);
     expect(readFileSync(path, 'utf8')).toBe(keyOf(1));
   });
 
   it('that another server has just written in place of a stale key is put back', async () => {
-    const [server, winner, path] = [await start(), await start(), join(temporaryFolder(), 'key')];
+    const [server, winner, path] = [await startServing(), await startServing(), join(temporaryFolder(), 'key')];
     writeFileSync(path, keyOf(1));
     beforeRename.mockImplementationOnce(() => writeFileSync(path, winner.key));
     await expect(writeKeyFile(path, server)).rejects.toThrow(`The server on port ${winner.port} has this file`);
@@ -140,20 +139,12 @@ describe('the file of a key', () => {
 
   it('is left alone at the end when it has another key by then', async () => {
     const path = join(temporaryFolder(), 'key');
-    const { remove } = await writeKeyFile(path, await start());
+    const { remove } = await writeKeyFile(path, await startServing());
     writeFileSync(path, 'kept');
     await remove();
     expect(readFileSync(path, 'utf8')).toBe('kept');
   });
 });
-
-/** A server with a key of its own on a free port. */
-async function start() {
-  const { token, whoami } = createFakeBroker().broker;
-  const server = await startServer({ broker: { token, whoami }, port: 0, note: () => undefined });
-  onTestFinished(() => server.close(0));
-  return server;
-}
 
 /** The entries of a folder, each with its kind and its content. */
 function snapshot(folder: string) {
