@@ -33,7 +33,7 @@ export async function startForwarding({ base = '', api = ok, silenceMs = 60_000,
     const { method = '', url = '', headers, rawHeaders } = request;
     received.push({ method, url, headers, rawHeaders });
     // A caller that leaves fails the reading of its body.
-    Promise.resolve(api(request, response)).catch(() => response.destroy());
+    (async () => api(request, response))().catch(() => response.destroy());
   });
   service.listen(0, '127.0.0.1');
   await once(service, 'listening');
