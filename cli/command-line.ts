@@ -30,6 +30,7 @@ export async function runCommandLine(args: readonly string[], shell: Shell): Pro
   const addCommands = async () => {
     const client = program
       .command('client')
+      .helpGroup('Clients:')
       .description("Manage the clients' credentials.")
       .addHelpText(
         'after',
@@ -43,8 +44,9 @@ docs/runbook.md says when to use which command.`,
     const typed = (words[0] === 'client' ? words : words.slice(0, 1)).join(' ');
     const named = COMMANDS.filter(([names]) => names.includes(typed));
     // Help and an unknown command need all commands.
-    for (const [[name], load] of named.length > 0 ? named : COMMANDS) {
+    for (const [[name], load, group] of named.length > 0 ? named : COMMANDS) {
       (await load())(name.startsWith('client ') ? client : program, shell);
+      if (group !== undefined) program.commands.at(-1)?.helpGroup(group);
     }
     for (const command of program.commands) addExamples(command);
   };
@@ -58,11 +60,13 @@ docs/runbook.md says when to use which command.`,
 
 type AddCommands = (parent: Command, shell: Shell) => unknown;
 
-/** The commands of each file. Only the file of the named command is loaded. */
-const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load: () => Promise<AddCommands>])[] = [
-  [['token'], async () => (await import('../client/commands/token.ts')).addTokenCommand],
-  [['whoami'], async () => (await import('../client/commands/whoami.ts')).addWhoamiCommand],
-  [['serve'], async () => (await import('../client/commands/serve.ts')).addServeCommand],
+type Loaded = readonly [names: readonly [string, ...string[]], load: () => Promise<AddCommands>, group?: string];
+
+/** The commands of each file, and their group in the help. Only the file of the named command is loaded. */
+const COMMANDS: readonly Loaded[] = [
+  [['token'], async () => (await import('../client/commands/token.ts')).addTokenCommand, 'Calls:'],
+  [['whoami'], async () => (await import('../client/commands/whoami.ts')).addWhoamiCommand, 'Calls:'],
+  [['serve'], async () => (await import('../client/commands/serve.ts')).addServeCommand, 'Calls:'],
   [['client list', 'client show'], async () => (await import('./clients/list.ts')).addListCommands],
   [['client put'], async () => (await import('./clients/put.ts')).addPutCommand],
   [['client check'], async () => (await import('./clients/versions.ts')).addCheckCommand],
@@ -71,24 +75,16 @@ const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load:
   [['client retry'], async () => (await import('./clients/retry.ts')).addRetryCommand],
   [['client discard'], async () => (await import('./clients/delete.ts')).addDiscardCommand],
   [['client delete', 'client restore'], async () => (await import('./clients/delete.ts')).addDeleteCommands],
-  [['health'], async () => (await import('./health.ts')).addHealthCommand],
-  [['doctor'], async () => (await import('./doctor.ts')).addOperatorDoctorCommand],
-  [['audit'], async () => (await import('./audit.ts')).addAuditCommand],
-  [['policy'], async () => (await import('./policy.ts')).addOperatorPolicyCommand],
-  [['sealing-key'], async () => (await import('./sealing-key.ts')).addSealingKeyCommands],
-  [['release'], async () => (await import('./release.ts')).addReleaseCommands],
-  [['config'], async () => (await import('./config.ts')).addConfigCommand],
-  [['env'], async () => (await import('./local.ts')).addEnvCommand],
-  [['service'], async () => (await import('./local.ts')).addServiceCommand],
+  [['health'], async () => (await import('./health.ts')).addHealthCommand, 'Clients:'],
+  [['doctor'], async () => (await import('./doctor.ts')).addOperatorDoctorCommand, 'Calls:'],
+  [['audit'], async () => (await import('./audit.ts')).addAuditCommand, 'Calls:'],
+  [['policy'], async () => (await import('./policy.ts')).addOperatorPolicyCommand, 'The deployment:'],
+  [['sealing-key'], async () => (await import('./sealing-key.ts')).addSealingKeyCommands, 'The deployment:'],
+  [['release'], async () => (await import('./release.ts')).addReleaseCommands, 'The deployment:'],
+  [['config'], async () => (await import('./config.ts')).addConfigCommand, 'The deployment:'],
+  [['env'], async () => (await import('./local.ts')).addEnvCommand, 'This machine:'],
+  [['service'], async () => (await import('./local.ts')).addServiceCommand, 'This machine:'],
 ];
-
-/** The groups of the help, with the commands of each. */
-const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  'Calls:': ['token', 'whoami', 'serve', 'doctor', 'audit'],
-  'Clients:': ['client', 'health'],
-  'The deployment:': ['policy', 'sealing-key', 'release', 'config'],
-  'This machine:': ['env', 'service'],
-};
 
 /** A value of each argument, for the examples. */
 const VALUES: Readonly<Record<string, string>> = {
@@ -107,11 +103,9 @@ const OPTIONS: Readonly<Record<string, string>> = {
   'client discard': '--previous',
 };
 
-/** Puts a command into its group of the help, and adds an example to it, or to each command below it. */
+/** Adds an example to the help of a command, or to each command below it. */
 function addExamples(command: Command, parent = ''): void {
   const name = `${parent}${command.name()}`;
-  const [group] = Object.entries(GROUPS).find(([, names]) => names.includes(name)) ?? [];
-  if (group !== undefined) command.helpGroup(group);
   const words = command.registeredArguments.map((argument) => VALUES[argument.name()]);
   const example = ['npm run token-broker --', name, ...words, OPTIONS[name]].filter(Boolean).join(' ');
   // The command token has examples of its own.

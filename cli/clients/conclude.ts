@@ -13,17 +13,15 @@ export interface ForceOptions {
   readonly acceptRejected?: boolean;
 }
 
-export const FORCE =
-  'also untried, if the client is disabled, or a service or the broker does not answer; asks again in other cases. If the credential is wrong, callers depend on the previous version';
+const FORCED = 'also untried, if the client is disabled, or a service or the broker does not answer';
+export const FORCE = `${FORCED}; asks again in other cases. If the credential is wrong, callers depend on the previous version`;
 export const ACCEPT_REJECTED =
   'with --force: also a version that a service rejects, or that is untried. Each rejected log-in may lock the account';
 
 /** Returns under which condition a version will be promoted, for a plan. */
 export function conditionOf({ force, acceptRejected }: ForceOptions): string {
   if (!force) return 'if every service accepts it';
-  return acceptRejected
-    ? 'also if it is rejected or untried'
-    : 'also untried, if the client is disabled, or a service or the broker does not answer';
+  return acceptRejected ? 'also if it is rejected or untried' : FORCED;
 }
 
 /** The stage and the checks of a version. */
