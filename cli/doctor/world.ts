@@ -8,7 +8,7 @@ import { stackName } from '../../lib/settings/names.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
 import { arn } from '../policy/statements.ts';
 import { cdkContext } from '../policy.ts';
-import { awsFailure, isDenied, openClient } from '../shared/ask-aws.ts';
+import { isDenied, openClient } from '../shared/ask-aws.ts';
 import { awsConfig } from '../shared/aws-config.ts';
 
 /** The proof of each line, by the line's name. A proof throws CommandFailure when AWS does not answer. */
@@ -101,19 +101,4 @@ function asLookupRole(deployer: Shell, environment: Environment): Shell {
   };
   let assumed: ReturnType<typeof assume> | undefined;
   return { ...deployer, credentials: () => (assumed ??= assume()) };
-}
-
-export const NO_REFUSAL = 'nothing against it';
-
-/** Returns AWS's refusal, whose words must not be shown. @throws CommandFailure without an answer from AWS */
-export async function refusalOf(answer: Promise<unknown>, action: string, { place }: World) {
-  try {
-    await answer;
-    return { name: NO_REFUSAL, message: '' };
-  } catch (error) {
-    const failure = awsFailure(error, action, place.region);
-    const isAboutAction = !/^aws-(?:throttled|credentials)/.test(failure.type);
-    if (isAboutAction && error instanceof Error && '$fault' in error && error.$fault === 'client') return error;
-    throw failure;
-  }
 }
