@@ -97,11 +97,11 @@ const FLAG_MISSING = 'The flag may be missing on a service: there the broker may
 /** Changes the secret's policy first: while it denies the broker, clearing the flags has no effect. */
 async function enable(shell: Shell, setFlags: SetFlags, secrets: Secrets, { client }: Found): Promise<false> {
   const failAfter = (state: string) => (error: unknown) => {
-    note(shell, `${client} is still disabled: ${state}.`);
+    note(shell, `${client} ${state}. client show ${client} shows what is disabled.`);
     throw error;
   };
-  await allowBroker(secrets, client).catch(sendToEmergency('enable')).catch(failAfter('no flag was removed'));
-  await setFlags().catch(failAfter('the broker may read the secret again, but a flag could not be removed'));
+  await allowBroker(secrets, client).catch(sendToEmergency('enable')).catch(failAfter('keeps its flags'));
+  await setFlags().catch(failAfter('may be enabled in part: its secret can be read, and a flag may be left'));
   return false;
 }
 

@@ -19,8 +19,9 @@ const FLAG_MISSING = 'The flag may be missing on a service: there the broker may
 const DENIED = 'The secret is denied to the broker: no instance of the function can use it.';
 const UNREAD =
   'AWS has not confirmed that the secret is denied. Unless it is, an instance .* cannot read the table .* may continue .*';
-const STILL = 'acme is still disabled: no flag was removed.';
-const HALFWAY = 'acme is still disabled: the broker may read the secret again, but a flag could not be removed.';
+const STILL = 'acme keeps its flags. client show acme shows what is disabled.';
+const HALFWAY =
+  'acme may be enabled in part: its secret can be read, and a flag may be left. client show acme shows what is disabled.';
 const STOPPED = expect.stringMatching(
   /^client-disabled: .*is denied to the broker by a statement of its own policy, as client disable writes it/,
 );
