@@ -58,9 +58,15 @@ interface HealthOptions extends ConnectionOptions, CommandOptions {
   readonly watch?: number;
 }
 
-/** Repeats `look` and shows its text until Ctrl-C. A failure of the first round ends the command, others are shown. */
+/**
+ * Repeats `look` and shows its text until Ctrl-C, or until the output has no reader any more (`| grep -m1 accepted`). A
+ * failure of the first round ends the command, others are shown.
+ */
 async function watch(shell: Shell, look: () => Promise<string>, { environment, watch: seconds = 0 }: HealthOptions) {
-  for (let round = 1; ; round += 1) {
+  const unread = new AbortController();
+  shell.stdout.once('error', () => unread.abort());
+  const signal = AbortSignal.any([shell.signal, unread.signal]);
+  for (let round = 1; !unread.signal.aborted; round += 1) {
     try {
       const shown = await look();
       shell.stdout.write(`${shell.stdout.isTTY ? CLEAR : ''}${environment}  ${timeText(Date.now())}  ${shown}`);
@@ -68,7 +74,9 @@ async function watch(shell: Shell, look: () => Promise<string>, { environment, w
       if (round === 1 || !isFailure(error) || error.type === 'aborted') throw error;
       note(shell, `error: ${error.message}`);
     }
-    await pause(shell, seconds * 1_000);
+    await pause({ signal }, seconds * 1_000).catch((error) => {
+      if (!unread.signal.aborted) throw error;
+    });
   }
 }
 

@@ -34,6 +34,6 @@ export function operate<Options extends CommandOptions>(
 }
 
 /** Waits. @throws CommandFailure `aborted` on Ctrl-C */
-export function pause({ signal }: Shell, ms: number): Promise<void> {
+export function pause({ signal }: Pick<Shell, 'signal'>, ms: number): Promise<void> {
   return sleep(ms, undefined, { signal }).catch(() => Promise.reject(aborted()));
 }

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
-import { describe, expect } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
 import { issued } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith } from '../../unit/client/loopback-server.ts';
 import { answering, ended, finished, PROGRAM, startCommandLine } from './shared/command-line.ts';
@@ -71,6 +71,14 @@ describe('the command line while it waits', () => {
       waiting.stdout.once('close', answer);
     });
     expect(await finished(child)).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining('EPIPE') });
+  });
+
+  /** @see mhart/epipebomb#10 */
+  it('stops to watch when its output has no reader any more', async ({ world }) => {
+    const child = startCommandLine(['health', '--watch', '1'], world.shell);
+    onTestFinished(() => void child.kill());
+    child.stdout.once('data', () => child.stdout.destroy());
+    expect(await finished(child)).toMatchObject({ exitCode: 0, stderr: '' });
   });
 
   it.skipIf(!existsSync('/dev/full'))('says in a sentence that its output cannot be written', () => {
