@@ -8,7 +8,7 @@ import { causeWord } from '../functions/aws/calls.ts';
 import { LOCAL_ENVIRONMENT } from '../lib/settings/names.ts';
 import { readPort } from '../local/config.ts';
 import { INCIDENTS, TABLE_INCIDENTS } from '../local/incidents.ts';
-import { exportLine, powershellLines, type ShellFile, shellFile, UNSET_LINE } from '../local/shell.ts';
+import { exportLine, powershellLines, type ShellFile, shellFile, unsetLines } from '../local/shell.ts';
 import { checkService } from './shared/settings.ts';
 
 /** Adds `env`, which prints the variables that make a terminal a caller of the broker of `npm start`. */
@@ -20,12 +20,10 @@ export function addEnvCommand(program: Command, shell: Shell): void {
     )
     .argument('[caller]', 'operator (a caller that may check), or the role name of a caller')
     .option('--unset', 'print the command that removes the variables')
-    .addOption(
-      new Option('--powershell', 'print it for PowerShell, to be piped to Invoke-Expression').conflicts('unset'),
-    )
+    .option('--powershell', 'print it for PowerShell, to be piped to Invoke-Expression')
     .action(async (name: string | undefined, { unset, powershell }: EnvOptions, command: Command) => {
       if (unset) {
-        printLine(shell, UNSET_LINE);
+        for (const line of unsetLines(powershell)) printLine(shell, line);
         return note(shell, NOT_RESTORED);
       }
       await explainFailure(shell, command.optsWithGlobals(), async () => {

@@ -76,15 +76,17 @@ export function exportLine(variables: ShellVariables): string {
 }
 
 /** Returns the commands for PowerShell. It takes typographic quotes for quotes, so all of them are doubled. */
-export function powershellLines(variables: ShellVariables): readonly string[] {
-  const settings = [...Object.entries(variables), ...OUTRANKING.map((name) => [name] as const)];
+export function powershellLines(variables: ShellVariables, removed = OUTRANKING): readonly string[] {
+  const settings = [...Object.entries(variables), ...removed.map((name) => [name] as const)];
   // `$null` removes a variable.
   const word = (value?: string) => (value ? `'${value.replaceAll(/['\u2018-\u201b]/g, '$&$&')}'` : '$null');
   return settings.map(([name, value]) => `$env:${name} = ${word(value)}`);
 }
 
-/** The command that unsets all variables. */
-export const UNSET_LINE = `unset ${SHELL_VARIABLES.join(' ')}`;
+/** Returns the commands that unset all variables. */
+export function unsetLines(isPowershell = false): readonly string[] {
+  return isPowershell ? powershellLines({}, [...SHELL_VARIABLES]) : [`unset ${SHELL_VARIABLES.join(' ')}`];
+}
 
 /** Returns the command that sets the variables of a caller for the broker at this URL. */
 export function envCommand(url: string, name: string): string {

@@ -43,9 +43,15 @@ describe('env', () => {
     expect((await shell).stdout).toBe(`AKIDLOCALREPORTING\n${services}\n${AWS_ENDPOINT_URL}\n`);
   });
 
-  it('sets the variables in PowerShell with --powershell', async () => {
+  /** @see docker/docs#6428 */
+  it('sets the variables in PowerShell with --powershell, and removes them again', async () => {
     const { stdout } = await runCommandLine(['env', 'reporting', '--powershell'], { PORT: port() });
     expect(stdout).toContain("$env:AWS_ACCESS_KEY_ID = 'AKIDLOCALREPORTING'\n$env:AWS_SECRET_ACCESS_KEY = '");
+    const removed = await runCommandLine(['env', '--unset', '--powershell']);
+    // The terminal may have another sign-in by then.
+    expect(removed).toEqual(
+      ended(0, /^(?!.*AWS_PROFILE)\$env:AWS_ENDPOINT_URL = \$null\n(?:\$env:\w+ = \$null\n)+$/s, /./),
+    );
   });
 
   it.each([
