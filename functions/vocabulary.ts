@@ -260,7 +260,7 @@ export const LIFETIME_CUT_ADVICE =
   'The life time in the answer is longer than `maxLifetimeSeconds`, which counts: it may be in milliseconds (`response.lifetimeUnit`).';
 
 const ROLLBACK_ADVICE =
-  'First run `client rollback <client>`: it puts the previous version back into use, if there is one.';
+  'If `client check <client> --stage AWSPREVIOUS` says `accepted`, run `client rollback <client>`: it puts the previous version back into use.';
 
 /**
  * Returns the operator's remedy for a finding. A broker of an earlier release names no cause. `mayRollBack`: a previous
@@ -274,6 +274,8 @@ export function findingAdvice(
   if (finding === 'rejected' && isExpired) return EXPIRED_ADVICE;
   if (finding === 'unreachable' && cause === 'not-accepted') return NOT_ACCEPTED_ADVICE;
   const advice = FINDING_ADVICE[finding];
+  // A secret that was written past `client put` may name fewer services than its previous version.
+  if (finding === 'secret-missing' && mayRollBack) return `${advice} ${ROLLBACK_ADVICE}`;
   if (finding === 'secret-malformed' && mayRollBack) return `${ROLLBACK_ADVICE} ${advice}`;
   return (finding === 'throttled' && new Map(Object.entries(THROTTLED_ADVICE)).get(cause)) || advice;
 }

@@ -187,7 +187,7 @@ describe('client list with the table', () => {
       const { stdout, stderr } = await world.run(command);
       expect(stdout).toMatch(/^ {2}customer-insights +secret-malformed since \S+Z +- +-$/m);
       const reason =
-        /^acme on customer-insights, merchant-payment-cleansing: .* secret is missing\. First run client rollback acme: .* client put acme /m;
+        /^acme on customer-insights, merchant-payment-cleansing: .* secret is missing\. If client check acme --stage AWSPREVIOUS .* client rollback acme: .* client put acme /m;
       expect(stderr).toMatch(reason);
     }
     const found = { state: 'secret-malformed', since: expect.any(String), detail: expect.stringContaining('secret') };

@@ -244,9 +244,11 @@ it('leads from a secret that was written past client put to the version before i
   await world.secretsManager.send(new PutSecretValueCommand({ SecretId: ACME, SecretString: 'in plain text' }));
   await world.eventsSettled();
   const [message] = world.messages;
-  expect(message?.text).toMatch(new RegExp(`\n\n${reason}\n\n[^]*\nWhat to do: First run \`client rollback acme\``));
+  expect(message?.text).toMatch(
+    new RegExp(`\n\n${reason}\n\n[^]*\nWhat to do: If \`client check acme --stage AWSPREVIOUS\` `),
+  );
   const { stderr } = await world.run('client check acme');
-  expect(stderr).toMatch(new RegExp(`${reason} First run client rollback acme: `));
+  expect(stderr).toMatch(new RegExp(`${reason} If client check acme --stage AWSPREVIOUS .* client rollback acme: `));
   expect((await world.json('client check acme')).checks[0].detail).toMatch(new RegExp(reason));
   const refused = world.caller.token({ client: 'acme', service: SERVICES[0] });
   await expect(refused).rejects.toMatchObject({ type: 'credential-malformed', detail: expect.stringMatching(reason) });
@@ -255,4 +257,11 @@ it('leads from a secret that was written past client put to the version before i
   expect(await world.run('client check acme')).toMatchObject({ exitCode: 0 });
   await world.store({ secret: 'no id' });
   expect((await world.run('client check acme --stage AWSPENDING')).stderr).not.toContain('rollback');
+});
+
+it('leads from a secret that leaves a service out to the version before it', async ({ world }) => {
+  const SecretString = JSON.stringify({ ...OLD, services: [INSIGHTS] });
+  await world.secretsManager.send(new PutSecretValueCommand({ SecretId: ACME, SecretString }));
+  const { stderr } = await world.run(CHECK);
+  expect(stderr).toMatch(/^merchant-payment-cleansing: .*If client check acme --stage AWSPREVIOUS .* rollback /m);
 });

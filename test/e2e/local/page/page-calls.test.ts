@@ -36,7 +36,7 @@ it.for<readonly [string, number, unknown, object, RegExp?]>([
     200,
     { ...ACCEPTED, finding: 'secret-malformed' },
     bad('secret-malformed'),
-    /^First run client rollback acme: .* Store \S+\/acme again/,
+    /^If client check acme --stage AWSPREVIOUS .* client rollback acme: .* Store \S+\/acme again/,
   ],
 ])('a call shows %s as it is, with the advice of the command line', async ([_, status, body, outcome, advice]) => {
   const { call } = await startPageWorld({ status, body });
