@@ -46,7 +46,7 @@ it('npm start -- --config FILE asks services of its own, each in the dialect tha
   expect(await ask(broker, ME, { client: 'colon', service: 'raw' })).toMatchObject(cut);
   expect(await ask(broker, ME, { client: 'plain', service: 'own' })).toMatchObject({ status: 200 });
 
-  expect(broker.callers.me).toMatchObject({
+  expect(broker.shell('me')).toMatchObject({
     TOKEN_BROKER_CLIENT_HEADERS: 'keyed:X-Api-Key keyed:x-id',
     TOKEN_BROKER_AUTH_URLS: expect.stringMatching(/(?:^| )keyed:http:/),
   });
@@ -56,7 +56,7 @@ it('npm start -- --config FILE asks services of its own, each in the dialect tha
   expect(stdout).toMatch(/^ {2}me +may act for all clients on all services$/m);
   expect(stdout).toContain('token --client plain --service own\n');
   expect(stdout).not.toMatch(/stand-in|AKIDLOCALBILLING|manage the clients/);
-  const command = `${exportLine(broker.callers.me ?? {})}; printf %s "$AWS_SECRET_ACCESS_KEY"`;
+  const command = `${exportLine(broker.shell('me'))}; printf %s "$AWS_SECRET_ACCESS_KEY"`;
   expect((await promisify(execFile)('sh', ['-c', command])).stdout).toBe(KEY);
 });
 

@@ -11,11 +11,8 @@ import {
   ask,
   freePorts,
   type LocalBrokerProcess,
-  pageUrl,
   runLocalBroker,
-  shellVariables,
   startLocalBroker,
-  tokenServiceUrl,
 } from '../support/processes/local-broker.ts';
 import { ended } from './commands/shared/command-line.ts';
 
@@ -79,8 +76,8 @@ describe('npm start', () => {
   it('ends everything on Ctrl-C', async () => {
     expect(result).toMatchObject({ exitCode: 0, signal: null });
     expect(existsSync(shellFile(new URL(broker.url).port))).toBe(false);
-    const { AWS_ENDPOINT_URL: secrets = '' } = shellVariables(broker);
-    for (const url of [broker.url, secrets, tokenServiceUrl(broker), pageUrl(broker)]) {
+    const { AWS_ENDPOINT_URL: secrets = '' } = broker.shell();
+    for (const url of [broker.url, secrets, broker.tokenServiceUrl, broker.pageUrl]) {
       const server = createServer();
       await listen(server, Number(new URL(url).port));
       server.close();
@@ -98,7 +95,7 @@ it('npm start ends on Ctrl-C in the middle of a token request, and of the check 
     service.once('request', () => service.close()),
     'request',
   );
-  const { AWS_ENDPOINT_URL: endpoint = '' } = shellVariables(broker);
+  const { AWS_ENDPOINT_URL: endpoint = '' } = broker.shell();
   const secretsManager = new SecretsManager({ endpoint, region: 'us-east-1', credentials: BILLING });
   const SecretString = JSON.stringify({ client_id: 'acme-id', secret: 'new', services: 'all' });
   await secretsManager.putSecretValue({ SecretId: 'token-broker/local/acme', SecretString });
@@ -119,8 +116,8 @@ it('npm start has its page and its stand-ins on the ports behind its own, and sa
   const { stdout, stderr } = await broker.end();
 
   const beside = (offset: number) => `http://127.0.0.1:${port + offset}`;
-  const variables = shellVariables(broker);
-  expect([pageUrl(broker), tokenServiceUrl(broker)]).toEqual([beside(1), beside(2)]);
+  const variables = broker.shell();
+  expect([broker.pageUrl, broker.tokenServiceUrl]).toEqual([beside(1), beside(2)]);
   expect(variables).toMatchObject({
     TOKEN_BROKER_URL: beside(0),
     TOKEN_BROKER_CONTROL_URL: beside(1),
@@ -132,7 +129,7 @@ it('npm start has its page and its stand-ins on the ports behind its own, and sa
 
 it('npm start has its page on a free port where there is none behind its own', async () => {
   const broker = await startLocalBroker({ env: { PORT: '65535' } });
-  expect((await broker.end()).stdout).toContain(`is ${pageUrl(broker)}, because there is no port 65536.\n`);
+  expect((await broker.end()).stdout).toContain(`is ${broker.pageUrl}, because there is no port 65536.\n`);
 });
 
 const MISTYPED = /unknown option '--confg'.*Did you mean --config/s;

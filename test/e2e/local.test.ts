@@ -3,14 +3,7 @@ import { promisify } from 'node:util';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { expect, it } from 'vitest';
 import { runs } from '../support/aws/signers.ts';
-import {
-  ask,
-  pageUrl,
-  printed,
-  shellVariables,
-  tokenServiceUrl,
-  useLocalBroker,
-} from '../support/processes/local-broker.ts';
+import { ask, useLocalBroker } from '../support/processes/local-broker.ts';
 import { commands } from '../support/readme.ts';
 import { send } from '../support/requests.ts';
 import { ROOT } from './commands/shared/command-line.ts';
@@ -23,10 +16,7 @@ const broker = useLocalBroker();
 
 /** The key of a caller of the example. */
 function keyOf(caller: string) {
-  const { AWS_ACCESS_KEY_ID: accessKeyId = '', AWS_SECRET_ACCESS_KEY: secretAccessKey = '' } = shellVariables(
-    broker(),
-    caller,
-  );
+  const { AWS_ACCESS_KEY_ID: accessKeyId = '', AWS_SECRET_ACCESS_KEY: secretAccessKey = '' } = broker().shell(caller);
   return { accessKeyId, secretAccessKey };
 }
 
@@ -50,7 +40,7 @@ it.each([
   ['a caller that may only have tokens', 'billing', 'AccessDeniedException'],
   ['a role without a rule', 'stranger', 'AccessDeniedException'],
 ])('the secrets of the local broker are answered to %s alike', async (_, caller, answer) => {
-  const { AWS_ENDPOINT_URL: endpoint = '' } = shellVariables(broker());
+  const { AWS_ENDPOINT_URL: endpoint = '' } = broker().shell();
   const client = new SecretsManagerClient({
     endpoint,
     region: 'us-east-1',
@@ -68,12 +58,16 @@ const ASK = /^Or in another terminal .*:\n((?: {2}.*\n)+)/m;
 const MANAGE = /^Then manage the clients .*:\n((?: {2}.*\n)+)/m;
 
 it('the commands that the greeting shows ask for a token as they stand, in a terminal with another sign-in', async () => {
-  expect(await shell(printed(broker(), ASK), OTHER_SIGN_IN)).toMatch(/^fingerprint +[0-9a-f]{16}$/m);
+  expect(await shell(broker().printed(ASK), OTHER_SIGN_IN)).toMatch(/^fingerprint +[0-9a-f]{16}$/m);
   // readme-commands.test.ts runs this line.
   const ofReadme = commands()
     .find((command) => command.startsWith('curl '))
     ?.replace(DEFAULT_URL, broker().url);
-  expect(printed(broker(), /^ {2}(curl .*)$/m).replaceAll("'", '')).toBe(ofReadme?.replaceAll("'", ''));
+  expect(
+    broker()
+      .printed(/^ {2}(curl .*)$/m)
+      .replaceAll("'", ''),
+  ).toBe(ofReadme?.replaceAll("'", ''));
 });
 
 const hasAws = runs('aws', '--version');
@@ -82,7 +76,7 @@ const missing = hasAws ? '' : ' (skipped: the AWS command line is not installed)
 it.skipIf(!hasAws)(
   `the AWS command line reads secrets, table and log, and learns how to reach AWS${missing}`,
   async () => {
-    const setUp = `${printed(broker(), ASK)}\n${printed(broker(), MANAGE)}`.replace(/^ *npm .*$/gm, '');
+    const setUp = `${broker().printed(ASK)}\n${broker().printed(MANAGE)}`.replace(/^ *npm .*$/gm, '');
     const nowhere = { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9', AWS_CONFIG_FILE: '/dev/null' };
     const aws = (command: string) =>
       shell(`${setUp}aws ${command} --output json 2>&1 || true`, { ...OTHER_SIGN_IN, ...nowhere });
@@ -105,7 +99,7 @@ it.skipIf(!hasAws)(
 );
 
 it('each server of npm start that verifies no signature answers on loopback names with its port, and no page of another site', async () => {
-  for (const url of [tokenServiceUrl(broker()), pageUrl(broker())]) {
+  for (const url of [broker().tokenServiceUrl, broker().pageUrl]) {
     const { port } = new URL(url);
     const ask = async (headers: Readonly<Record<string, string>>, path = '/schedule') =>
       (await send({ method: 'POST', url: url + path, headers, body: '{}' })).status;

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { hasSigner } from '../../support/aws/signers.ts';
-import { shellVariables, startOwnBroker } from '../../support/processes/local-broker.ts';
+import { startOwnBroker } from '../../support/processes/local-broker.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { ROOT, runCommandLine } from '../commands/shared/command-line.ts';
 import { GO, JAVA } from '../docs/languages/languages.ts';
@@ -132,8 +132,8 @@ const skipped = missing.length > 0 ? ` (skipped: ${missing} cannot run here)` : 
 it(`callers of 1.1.0 keep their token while the table is away, and name the problem that they do not know${skipped}`, async () => {
   const broker = await startOwnBroker();
   const operate = (command: string) =>
-    runCommandLine(command.split(' '), { ...shellVariables(broker, 'operator'), AWS_SESSION_TOKEN: '' });
-  const callers = EARLIER.filter(({ isThere }) => isThere).map((caller) => start(caller, shellVariables(broker)));
+    runCommandLine(command.split(' '), { ...broker.shell('operator'), AWS_SESSION_TOKEN: '' });
+  const callers = EARLIER.filter(({ isThere }) => isThere).map((caller) => start(caller, broker.shell()));
   const askAll = (pair: string) => Promise.all(callers.map((ask) => ask(pair)));
   const tokens = await askAll(WARM);
   expect(new Set(tokens)).toEqual(new Set([expect.stringMatching(/^[^ ]+$/)]));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { hasSigner, runs } from '../../support/aws/signers.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
-import { shellVariables, tokenServiceUrl, useLocalBroker } from '../../support/processes/local-broker.ts';
+import { useLocalBroker } from '../../support/processes/local-broker.ts';
 import { blocks } from '../../support/readme.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
 import { answering, ended, finished, ROOT } from '../commands/shared/command-line.ts';
@@ -64,7 +64,7 @@ const broker = useLocalBroker();
 describe.each(EXAMPLES)('docs/examples/$file', (example) => {
   describe.skipIf(example.missing !== '')(`run by its language${example.missing}`, () => {
     it('gets a token from the local broker with the variables that it prints', async () => {
-      expect(await run(example, 'acme', shellVariables(broker()))).toEqual(ended(0, /\b[0-9a-f]{16}\b/));
+      expect(await run(example, 'acme', broker().shell())).toEqual(ended(0, /\b[0-9a-f]{16}\b/));
     });
 
     it.each([
@@ -114,15 +114,15 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
 });
 
 it('docs/examples/with-client.mjs and the program of README.md call a service with a token', async () => {
-  const service = `${tokenServiceUrl(broker())}/customer-insights/v1/whoami`;
-  const example = await run(WITH_CLIENT, 'acme', shellVariables(broker()), service);
+  const service = `${broker().tokenServiceUrl}/customer-insights/v1/whoami`;
+  const example = await run(WITH_CLIENT, 'acme', broker().shell(), service);
   expect(example.stdout + example.stderr).toContain('the service answered 200');
 
   const [lines = '', ...others] = blocks('js');
   expect(others).toEqual([]);
-  const ports = { 'http://127.0.0.1:8788': broker().url, 'http://127.0.0.1:8790': tokenServiceUrl(broker()) };
+  const ports = { 'http://127.0.0.1:8788': broker().url, 'http://127.0.0.1:8790': broker().tokenServiceUrl };
   const here = Object.entries(ports).reduce((text, [from, to]) => text.replace(from, to), lines);
-  const variables = shellVariables(broker());
+  const variables = broker().shell();
   const told = await execute([...WITH_CLIENT.command, '--input-type=module', '--eval', here], variables);
   expect(told).toEqual(ended(0, /^200 \{.*\}\n$/));
 });

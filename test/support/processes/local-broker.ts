@@ -39,10 +39,16 @@ export async function startLocalBroker(options: Options = {}) {
   const left: { readonly callers: Readonly<Record<string, Readonly<Record<string, string>>>> } = JSON.parse(
     readFileSync(shellFile(new URL(url).port), 'utf8'),
   );
+  /** The part of its output that the first group of a pattern matches. */
+  const printed = (pattern: RegExp): string => pattern.exec(output.stdout)?.[1] ?? expect.fail(`${pattern} is missing`);
   return {
     url,
-    /** What it leaves for `env`. */
-    callers: left.callers,
+    printed,
+    pageUrl: printed(/^watch and try it on (\S+)$/m),
+    /** Where the services' stand-in is. A configuration has none. */
+    tokenServiceUrl: /^The services' stand-in is (\S+)$/m.exec(output.stdout)?.[1] ?? '',
+    /** The variables that `env` sets for a caller. */
+    shell: (name = 'billing') => left.callers[name] ?? {},
     /** Its output so far, the greeting first. */
     output,
     /** Lets a minute pass for the broker, a moment later. */
@@ -122,28 +128,6 @@ export async function ask({ url }: { readonly url: string }, caller: SigningKey,
   const request = { method: 'POST', url: `${url}/token`, headers, body: JSON.stringify(pair) };
   const { status, body } = await send({ ...request, headers: await sign('aws4fetch', request, caller, new Date()) });
   return { status, json: JSON.parse(body) };
-}
-
-/** Where the services' stand-in is, as the greeting tells it. */
-export function tokenServiceUrl(broker: LocalBrokerProcess): string {
-  return printed(broker, /^The services' stand-in is (\S+)$/m);
-}
-
-/** Where the page is, as the greeting tells it. */
-export function pageUrl(broker: LocalBrokerProcess): string {
-  return printed(broker, /^watch and try it on (\S+)$/m);
-}
-
-/** The variables that `env` sets for a caller. */
-export function shellVariables({ callers }: LocalBrokerProcess, name = 'billing'): Readonly<Record<string, string>> {
-  return callers[name] ?? {};
-}
-
-/** The part of the output that the first group of a pattern matches. */
-export function printed({ output: { stdout } }: LocalBrokerProcess, pattern: RegExp): string {
-  const text = pattern.exec(stdout)?.[1];
-  if (text === undefined) throw new Error(`${pattern} is not in what was printed:\n${stdout}`);
-  return text;
 }
 
 /** The first of so many ports that are free one behind the other, out of reach of those that the system gives away. */

@@ -3,17 +3,12 @@ import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { shellFile } from '../../../../local/shell.ts';
-import {
-  shellVariables,
-  startOwnBroker,
-  tokenServiceUrl,
-  useLocalBroker,
-} from '../../../support/processes/local-broker.ts';
+import { startOwnBroker, useLocalBroker } from '../../../support/processes/local-broker.ts';
 import { ended, ROOT, runCommandLine } from '../shared/command-line.ts';
 
 const broker = useLocalBroker();
 /** The variables of the operator's terminal. */
-const operator = () => ({ ...shellVariables(broker(), 'operator'), AWS_SESSION_TOKEN: '' });
+const operator = () => ({ ...broker().shell('operator'), AWS_SESSION_TOKEN: '' });
 
 /** Runs the command line in the operator's terminal. */
 const run = (command: string, input?: object) => runCommandLine(command.split(' '), operator(), JSON.stringify(input));
@@ -38,7 +33,7 @@ describe('env', () => {
     const env = { PATH: process.env.PATH, PORT: port(), AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
     const shell = promisify(execFile)('sh', ['-c', `${commands} || true`], { cwd: ROOT, env });
 
-    const { AWS_ENDPOINT_URL } = shellVariables(broker());
+    const { AWS_ENDPOINT_URL } = broker().shell();
     const services = 'customer-insights merchant-payment-cleansing';
     expect((await shell).stdout).toBe(`AKIDLOCALREPORTING\n${services}\n${AWS_ENDPOINT_URL}\n`);
   });
@@ -87,7 +82,7 @@ describe('service', () => {
   });
 
   it('turns living tokens away with --revoke, and issues new ones', async () => {
-    const api = `${tokenServiceUrl(broker())}/customer-insights/v1/whoami`;
+    const api = `${broker().tokenServiceUrl}/customer-insights/v1/whoami`;
     const statusFor = async (token: string) =>
       (await fetch(api, { headers: { authorization: `Bearer ${token}` } })).status;
     const tokenOf = async (more = '') => {
@@ -124,7 +119,7 @@ describe('an outage of the table', () => {
   it('--table-denied leaves the token that was remembered, names the rest, and ends', async () => {
     const detail = String.raw`DynamoDB refuses dynamodb:GetItem \(AccessDeniedException\)`;
     const own = await startOwnBroker();
-    const variables = { ...shellVariables(own, 'operator'), AWS_SESSION_TOKEN: '' };
+    const variables = { ...own.shell('operator'), AWS_SESSION_TOKEN: '' };
     const command = (text: string, input?: string) => runCommandLine(text.split(' '), variables, input);
     const ask = (pair = '') => command(`token ${pair}`);
     const [warm, cold] = pairs;
@@ -150,7 +145,7 @@ describe('an outage of the table', () => {
 
   it('--table-busy leaves the token that was remembered, is named in the log, and has a call wait for its end', async () => {
     const own = await startOwnBroker();
-    const variables = { ...shellVariables(own, 'operator'), AWS_SESSION_TOKEN: '' };
+    const variables = { ...own.shell('operator'), AWS_SESSION_TOKEN: '' };
     const command = (text: string) => runCommandLine(text.split(' '), variables);
     const [warm, cold] = pairs.map((pair) => `token ${pair}`) as [string, string];
     const fingerprint = /^fingerprint .*/m;
@@ -203,7 +198,7 @@ const GONE = 'http://127.0.0.1:19999';
 
 it('the example plays an incident of each service, although two of its pairs are latched', async () => {
   const own = await startOwnBroker();
-  const variables = { ...shellVariables(own, 'operator'), AWS_SESSION_TOKEN: '' };
+  const variables = { ...own.shell('operator'), AWS_SESSION_TOKEN: '' };
   const command = (text: string) => runCommandLine(text.split(' '), variables);
   await command('health --run');
   for (const service of ['customer-insights', 'merchant-payment-cleansing']) {

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { exampleConfig } from '../../../../local/config.ts';
 import type { CallReport } from '../../../../local/page/messages.ts';
 import { startBrokerHere } from '../../../support/processes/broker-here.ts';
-import { ask, freePorts, pageUrl, useLocalBroker } from '../../../support/processes/local-broker.ts';
+import { ask, freePorts, useLocalBroker } from '../../../support/processes/local-broker.ts';
 import { send } from '../../../support/requests.ts';
 import { ROOT } from '../../commands/shared/command-line.ts';
 import { ACME, connected, GLOBEX, INITECH, PAIRS, skipped, useBrowser, visitorOf } from './page-visitor.ts';
@@ -195,7 +195,7 @@ describe('the commands that the page shows', () => {
       /invalid-request|argument 'client' is invalid/,
     ],
   ])('ask for %s as the chosen caller when they are pasted', async (_, form, expected) => {
-    const url = pageUrl(broker());
+    const url = broker().pageUrl;
     const headers = { origin: url, 'content-type': 'application/json' };
     const body = JSON.stringify({ caller: 'AKIDLOCALOPERATOR', ...form });
     const report: CallReport = JSON.parse((await send({ method: 'POST', url: `${url}/call`, headers, body })).body);
