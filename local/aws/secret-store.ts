@@ -68,8 +68,6 @@ export function createSecretStore(now: () => number, onLabelUpdated: (update: La
       if (secret.deletion === undefined) return secret;
       throw new AwsError('InvalidRequestException', 'The secret was marked for deletion.');
     },
-
-    remove: ({ name }: StoredSecret): void => void secrets.delete(name),
   };
   return store;
 }

@@ -2,11 +2,9 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, it, type TestContext } from 'vitest';
 import type { StoreLimits } from '../../functions/aws/pair-table/circuit-breaker.ts';
-import { startFaultyEndpoint } from '../support/aws/faulty-endpoint.ts';
-import { SERVICE, startInstanceFleet } from '../support/processes/instance-fleet.ts';
+import { startInstanceFleet } from '../support/processes/instance-fleet.ts';
 import type { InstanceAnswer } from '../support/processes/instance-process.ts';
 
-const PROCESSES = 4;
 const INSTANCES = 40;
 const LIFETIME_SECONDS = 20;
 const BUSY_MS = 20_000;
@@ -21,10 +19,10 @@ describe.concurrent('40 instances of the bundle', () => {
   it.for([0.5, 1])(
     'send no more than they need in 20 s of a table that throttles a share of %d',
     async (share, test) => {
-      const { fleet, failWhere } = await startBusyFleet(test);
+      const fleet = await startBusyFleet(test);
       const startedAt = Date.now();
-      failWhere(() => (Math.random() < share ? throttle : undefined));
-      const over = sleep(BUSY_MS).then(() => failWhere(() => undefined));
+      fleet.failWhere(() => (Math.random() < share ? throttle : undefined));
+      const over = sleep(BUSY_MS).then(() => fleet.failWhere(() => undefined));
       const answers = (await Promise.all(['acme', 'wrong'].map((client) => askAll(fleet, client, over)))).flat();
 
       const requests = fleet.tokenService.requests.filter(({ at }) => at >= startedAt);
@@ -47,11 +45,11 @@ describe.concurrent('40 instances of the bundle', () => {
   );
 
   it('send a wrong credential three times at most while writes are throttled late and one call in twenty is slow', async (test) => {
-    const { fleet, failWhere } = await startBusyFleet(test, {});
+    const fleet = await startBusyFleet(test, {});
     const slow = () => ({ delayMs: 200 + 400 * Math.random() });
     const throttleLate = (response: ServerResponse) => void setTimeout(throttle, 100, response);
     let share = 1;
-    failWhere(({ operation }) => {
+    fleet.failWhere(({ operation }) => {
       if (operation === 'UpdateItem' && Math.random() < share) return throttleLate;
       return Math.random() < 0.05 ? slow() : undefined;
     });
@@ -59,8 +57,8 @@ describe.concurrent('40 instances of the bundle', () => {
       share = 0.5;
     }, BUSY_MS / 2);
     const answers = await askAll(fleet, 'wrong', sleep(BUSY_MS));
-    failWhere(() => undefined);
-    answers.push(await ask(fleet, 0, 'wrong'));
+    fleet.failWhere(() => undefined);
+    answers.push(await fleet.ask(0, 'wrong'));
 
     const rejected = fleet.tokenService.requests.filter(({ ok }) => !ok).length;
     const kinds = new Set(answers.map(({ body: { type = 'token' } }) => type));
@@ -82,23 +80,17 @@ function throttle(response: ServerResponse): void {
 
 /** 40 instances of the bundle, warm for `acme`, whose table can be made busy. */
 async function startBusyFleet({ onTestFinished }: TestContext, storeLimits: StoreLimits = PATIENT) {
-  let endpoint: Awaited<ReturnType<typeof startFaultyEndpoint>> | undefined;
   const fleet = await startInstanceFleet({
     clients: ['acme', 'wrong'],
-    processes: PROCESSES,
+    processes: 4,
     slowness: 1,
     lifetimeSeconds: LIFETIME_SECONDS,
     storeLimits,
-    inFront: async (dynamodb) => {
-      endpoint = await startFaultyEndpoint(dynamodb);
-      return endpoint.url;
-    },
+    isFaulty: true,
   });
   onTestFinished(() => fleet.close());
-  for (let instance = 0; instance < INSTANCES; instance += 1) await ask(fleet, instance, 'acme');
-  if (endpoint === undefined) throw new Error('the fleet has no table');
-  onTestFinished(endpoint.close);
-  return { fleet, failWhere: endpoint.failWhere };
+  for (let instance = 0; instance < INSTANCES; instance += 1) await fleet.ask(instance, 'acme');
+  return fleet;
 }
 
 type Fleet = Awaited<ReturnType<typeof startInstanceFleet>>;
@@ -112,17 +104,10 @@ async function askAll(fleet: Fleet, client: string, over: Promise<unknown>): Pro
   const loop = async (instance: number) => {
     const answers: InstanceAnswer[] = [];
     while (!isOver) {
-      answers.push(await ask(fleet, instance, client));
+      answers.push(await fleet.ask(instance, client));
       await sleep(1_000);
     }
     return answers;
   };
   return (await Promise.all(Array.from({ length: INSTANCES }, (_, instance) => loop(instance)))).flat();
-}
-
-async function ask({ processes }: Fleet, instance: number, client: string): Promise<InstanceAnswer> {
-  const order = { instances: [instance], body: { client, service: SERVICE } };
-  const [answer] = (await processes[instance % PROCESSES]?.order(order)) ?? [];
-  if (answer === undefined) throw new Error('no answer');
-  return answer;
 }

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { startFaultyEndpoint } from '../support/aws/faulty-endpoint.ts';
-import { SERVICE, startInstanceFleet } from '../support/processes/instance-fleet.ts';
+import { startInstanceFleet } from '../support/processes/instance-fleet.ts';
 import type { InstanceAnswer } from '../support/processes/instance-process.ts';
 
-const PROCESSES = 3;
 const INSTANCES = 12;
 /** Of each instance: 100 a second in all. */
 const PAUSE_MS = (1_000 * INSTANCES) / 100;
@@ -14,27 +12,17 @@ const OUTAGE_MS = Number(process.env.FLEET_OUTAGE_MS ?? 15_000);
 const FIRST_WAIT_MS = 3_000;
 
 it('12 instances of the bundle send nothing while the table is dead, and have a token soon after it is back', async (test) => {
-  let endpoint: Awaited<ReturnType<typeof startFaultyEndpoint>> | undefined;
   const fleet = await startInstanceFleet({
     clients: ['warm', 'refused', 'cold'],
-    processes: PROCESSES,
+    processes: 3,
     slowness: 1,
     lifetimeSeconds: OUTAGE_MS / 1_000 + 3_600,
-    inFront: async (dynamodb) => {
-      endpoint = await startFaultyEndpoint(dynamodb);
-      return endpoint.url;
-    },
+    isFaulty: true,
   });
   test.onTestFinished(() => fleet.close());
-  const front = endpoint ?? expect.fail();
-  test.onTestFinished(front.close);
   let refused: string | undefined;
-  const ask = async (instance: number, client: string): Promise<InstanceAnswer> => {
-    const more = client === 'refused' && refused !== undefined ? { refused } : {};
-    const order = { instances: [instance], body: { client, service: SERVICE, ...more } };
-    const [answer] = (await fleet.processes[instance % PROCESSES]?.order(order)) ?? [];
-    return answer ?? expect.fail();
-  };
+  const ask = (instance: number, client: string) =>
+    fleet.ask(instance, client, client === 'refused' ? { refused } : {});
   const all = Array.from({ length: INSTANCES }, (_, instance) => instance);
   for (const instance of all) await ask(instance, 'warm');
   for (const instance of all) await ask(instance, 'refused');
@@ -42,7 +30,7 @@ it('12 instances of the bundle send nothing while the table is dead, and have a 
   // Memory confirms no refusal, and an unknown fingerprint only for a second.
   await sleep(1_000);
 
-  front.failWith('hang');
+  fleet.failWith('hang');
   const begun = { at: Date.now(), requests: fleet.tokenService.requests.length };
   const backAt = begun.at + OUTAGE_MS;
   const answers: (InstanceAnswer & { readonly client: string; readonly at: number })[] = [];
@@ -55,7 +43,7 @@ it('12 instances of the bundle send nothing while the table is dead, and have a 
   };
   await Promise.all(all.map(call));
   const sent = fleet.tokenService.requests.length - begun.requests;
-  front.failWith(undefined);
+  fleet.failWith(undefined);
   const until = async (client: string) => {
     for (;;) {
       const { status } = await ask(0, client);

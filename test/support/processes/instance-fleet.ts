@@ -9,9 +9,10 @@ import { sealingKeyName, secretName } from '../../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT, tableName } from '../../../lib/settings/names.ts';
 import { ensurePairTable } from '../../../local/aws/dynamodb.ts';
 import { startTokenService } from '../../../local/token-service/server.ts';
+import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS, exampleRule, exampleService } from '../example.ts';
 import { BUNDLE, bundleAsStack } from '../stack/stack-bundle.ts';
-import { startInstanceProcess } from './instance-process.ts';
+import { type InstanceAnswer, startInstanceProcess } from './instance-process.ts';
 import { startProgram } from './program.ts';
 
 export const SERVICE = 'customer-insights';
@@ -25,8 +26,8 @@ interface Options {
   readonly lifetimeSeconds?: number;
   /** Longer limits let the instances share processors, where time is not what a test is about. */
   readonly storeLimits?: StoreLimits;
-  /** Returns the URL that the instances use as DynamoDB's. */
-  readonly inFront?: (dynamodb: string) => Promise<string>;
+  /** The instances reach DynamoDB through an endpoint that fails on demand. */
+  readonly isFaulty?: boolean;
 }
 
 /** Starts processes of instances, and their servers on this machine: DynamoDB, Secrets Manager and the token service. */
@@ -37,6 +38,7 @@ export async function startInstanceFleet({ clients, slowness, lifetimeSeconds = 
   // In a process of its own, so that a burst of calls to it shares no processor with others.
   const aws = startProgram<undefined, string>(new URL('./stand-in-process-main.ts', import.meta.url), []);
   const endpoint = await aws.order(undefined);
+  const { url, failWith, failWhere, close } = await startFaultyEndpoint(endpoint);
   const table = new DynamoDBClient({ endpoint, ...ACCESS });
   await ensurePairTable(table, tableName(LOCAL_ENVIRONMENT));
   table.destroy();
@@ -73,7 +75,7 @@ export async function startInstanceFleet({ clients, slowness, lifetimeSeconds = 
     AWS_REGION: ACCESS.region,
     AWS_ACCESS_KEY_ID: ACCESS.credentials.accessKeyId,
     AWS_SECRET_ACCESS_KEY: ACCESS.credentials.secretAccessKey,
-    AWS_ENDPOINT_URL_DYNAMODB: (await options.inFront?.(endpoint)) ?? endpoint,
+    AWS_ENDPOINT_URL_DYNAMODB: options.isFaulty ? url : endpoint,
     AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint,
     HOME: '/nonexistent',
   };
@@ -81,10 +83,19 @@ export async function startInstanceFleet({ clients, slowness, lifetimeSeconds = 
   return {
     tokenService,
     processes,
+    failWith,
+    failWhere,
+    /** Asks an instance for a token of the client. */
+    async ask(instance: number, client: string, more: object = {}): Promise<InstanceAnswer> {
+      const order = { instances: [instance], body: { client, service: SERVICE, ...more } };
+      const [answer] = (await processes[instance % processes.length]?.order(order)) ?? [];
+      if (answer === undefined) throw new Error('no answer');
+      return answer;
+    },
     async close() {
       await Promise.all(processes.map(({ kill }) => kill()));
       await rm(folder, { recursive: true });
-      await Promise.all([tokenService.close(), aws.kill()]);
+      await Promise.all([close(), tokenService.close(), aws.kill()]);
     },
   };
 }
