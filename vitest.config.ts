@@ -18,10 +18,10 @@ function tier(name: string, include: string[], exclude: string[] = []) {
   return { extends: true as const, test: { name, include, exclude, isolate: false } };
 }
 
-/** The same for files that mostly wait, for processes or timers. They run after the others, and more at a time. */
+/** The same for files that wait half of their time, for processes or timers. After the others, twice as many run at a time. */
 function waitingTier(name: string, include: string[]) {
   const { test } = tier(name, include);
-  const maxWorkers = Math.ceil(1.5 * availableParallelism());
+  const maxWorkers = 2 * availableParallelism();
   return { extends: true as const, test: { ...test, maxWorkers, sequence: { groupOrder: 1 } } };
 }
 

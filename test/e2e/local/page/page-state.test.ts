@@ -146,20 +146,11 @@ it.for<readonly [string, Known, Partial<Cell>]>([
 });
 
 it('clients are in the natural order of their names', async () => {
-  const clients = ['client-10', 'client-9', 'client-1', 'Client-2'].map((name) => ({
-    name,
-    current: undefined,
-    servicesTag: undefined,
-  }));
-  const described = await describeAcme({}, undefined, clients);
-  expect(described.clients.map(({ name }) => name)).toEqual([
-    'acme',
-    'client-1',
-    'Client-2',
-    'client-9',
-    'client-10',
-    'umbrella',
-  ]);
+  const stored = (name: string) => ({ name, current: undefined, servicesTag: undefined });
+  const others = ['client-10', 'client-9', 'client-1', 'Client-2'].map(stored);
+  const { clients } = await describeAcme({}, undefined, others);
+  const inOrder = ['acme', 'client-1', 'Client-2', 'client-9', 'client-10', 'umbrella'];
+  expect(clients.map(({ name }) => name)).toEqual(inOrder);
 });
 
 it.each<readonly [string, Partial<Found>, string | undefined]>([
