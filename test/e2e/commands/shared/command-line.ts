@@ -59,15 +59,23 @@ export function runCommandLine(args: readonly string[], env?: Variables, input =
 export function beginCommandLine(args: readonly string[], variables?: Variables, stdin?: Shell['stdin']) {
   const { shell, output, interrupt } = openShell(variables, stdin);
   // `commander` reads the variables of options from the process.
-  for (const name of OPTION_VARIABLES) vi.stubEnv(name, shell.env[name]);
+  const setVariables = (env: Shell['env']) => {
+    for (const name of ['URL', 'ENVIRONMENT', 'KMS_KEY_ID'].map((word) => `TOKEN_BROKER_${word}`))
+      vi.stubEnv(name, env[name]);
+  };
+  setVariables(shell.env);
+  running += 1;
   const run = async (): Promise<Finished> => {
     const exitCode = await runInShell(args, shell);
+    running -= 1;
+    if (running === 0) setVariables({});
     return { exitCode, stdout: output.stdout, stderr: withoutProgress(output.stderr) };
   };
   return { output, interrupt, finished: run() };
 }
 
-const OPTION_VARIABLES = ['TOKEN_BROKER_URL', 'TOKEN_BROKER_ENVIRONMENT', 'TOKEN_BROKER_KMS_KEY_ID'];
+/** The number of commands that run in this process. */
+let running = 0;
 
 /** A shell for commands in this process, and its output so far. */
 export function openShell(variables: Variables = {}, stdin: Shell['stdin'] = Readable.from([])) {
