@@ -59,18 +59,14 @@ export function knownSettings(environment: string, command: Command): Environmen
   );
 }
 
-/** Returns the environment's services: from `TOKEN_BROKER_SERVICES`, otherwise from the settings. */
+/** Returns the environment's services: from the settings, for `npm start` from `TOKEN_BROKER_SERVICES`. */
 export function configuredServices(shell: Shell, environment: string): readonly string[] {
-  const advice = 'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services, separated by spaces';
-  const named = (shell.env.TOKEN_BROKER_SERVICES ?? '').split(/\s+/).filter((name) => name !== '');
-  if (named.some((name) => !NAME_PATTERN.test(name))) {
-    throw new CommandFailure('services-wrong', 'TOKEN_BROKER_SERVICES is not a list of names', `${advice}.`);
-  }
-  if (named.length > 0) return named;
   const settings = settingsOf(environment);
-  if (settings === undefined)
-    throw new CommandFailure('services-unknown', 'TOKEN_BROKER_SERVICES is not set', `${advice}; ${TO_LOCAL}`);
-  return Object.keys(settings.services);
+  if (settings !== undefined) return Object.keys(settings.services);
+  const named = (shell.env.TOKEN_BROKER_SERVICES ?? '').split(/\s+/).filter((name) => name !== '');
+  if (named.length > 0 && named.every((name) => NAME_PATTERN.test(name))) return named;
+  const detail = 'TOKEN_BROKER_SERVICES is not a list of names';
+  throw new CommandFailure('services-unknown', detail, `Check --environment; ${TO_LOCAL}`);
 }
 
 /** Fails as wrong usage when the environment does not have this service. */

@@ -201,11 +201,11 @@ async function inFrontOf(service: string) {
 }
 
 describe('client disable, refused or failed', () => {
-  it('says that there is no table, or that the variable has no names of services', async ({ world }) => {
+  it('says that there is no table, or no names of services', async ({ world }) => {
     const inDev = await world.run(`client disable acme ${IN_ADVANCE} --environment dev`);
     expect(inDev).toEqual(ended(1, '', /aws-not-found: .* in eu-west-1 /));
     const wrong = await world.run(DISABLE, { env: { TOKEN_BROKER_SERVICES: 'a,b' } });
-    expect(wrong).toEqual(ended(1, '', /services-wrong/));
+    expect(wrong).toEqual(ended(1, '', /services-unknown/));
   });
 
   it.for([
