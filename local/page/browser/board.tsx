@@ -77,12 +77,12 @@ export function Board({ state: { callers, services, clients, create }, chosen, a
       </div>
       <div class="board" hidden={!changed}>
         {/* biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: ARIA's grid pattern allows a table. */}
-        <table role="grid" aria-labelledby="board" onKeyDown={moveFocus}>
+        <table role="grid" aria-labelledby="board" style={{ '--services': services.length }} onKeyDown={moveFocus}>
           <thead>
             <tr>
               {[{ name: 'Client' }, ...services].map(({ name, trouble }) => (
-                <th scope="col" key={name}>
-                  {trouble && <strong class="bad">{INCIDENTS[trouble] ?? trouble}</strong>} {name}
+                <th scope="col" key={name} title={name}>
+                  {trouble && <strong class="bad">{INCIDENTS[trouble] ?? trouble}</strong>} <span>{name}</span>
                 </th>
               ))}
             </tr>

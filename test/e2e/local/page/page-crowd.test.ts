@@ -17,13 +17,13 @@ const SERVICES = ['customer-insights', 'merchant-payment-cleansing', 'loyalty'];
 const CLIENTS = Array.from({ length: 40 }, (_, index) => `client-${index + 1}`);
 
 /** The page of a broker with forty clients of three services. The caller `billing` may act for three of the clients. */
-async function openCrowd(width: number, height: number) {
-  const credentials = Object.fromEntries(SERVICES.map((service) => [service, []]));
+async function openCrowd(width: number, height: number, services = SERVICES) {
+  const credentials = Object.fromEntries(services.map((service) => [service, []]));
   const tokenService = await startTokenService({ credentials, acceptedSecret: /^good-/ });
   onTestFinished(tokenService.close);
   const { callers } = exampleConfig(String);
   const config = {
-    services: Object.fromEntries(SERVICES.map((service) => [service, { authUrl: tokenService.authUrl(service) }])),
+    services: Object.fromEntries(services.map((service) => [service, { authUrl: tokenService.authUrl(service) }])),
     accessRules: [
       { role: roleArn('billing'), clients: CLIENTS.slice(0, 3), services: 'all' },
       { role: roleArn('operator'), clients: 'all', services: 'all', operations: ['token', 'check'] },
@@ -72,6 +72,25 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clie
     expect(await page.evaluate('scrollY')).toBeGreaterThan(500);
     expect(await answerTop(page)).toBeGreaterThanOrEqual(0);
     expect(await answerTop(page)).toBeLessThan(100);
+  });
+
+  /** @see folio-pro/kdashboard#49 */
+  it.each([
+    [1280, 800],
+    [320, 568],
+  ])('scrolls eight services below long names sideways, beside the clients, at %i by %i', async (...screen) => {
+    const longest = ['a', 'b'].map((letter) => letter.repeat(63));
+    const services = [...SERVICES, ...longest, 'billing', 'cards', 'vouchers'];
+    const { page, cell, press } = await openCrowd(...screen, services);
+    const pair = { client: 'client-2', service: 'vouchers' };
+    expect(await press(pair)).toBe('issued');
+    const name = await box(page.getByRole('rowheader', { name: 'client-2', exact: true }));
+    const pressed = await box(cell(pair));
+    expect(pressed.width).toBeGreaterThan(75);
+    expect(name.x).toBeGreaterThan(0);
+    expect(pressed.x).toBeGreaterThanOrEqual(name.x + name.width);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(screen[0]);
+    expect((await box(page.locator('thead'))).height).toBeLessThan(80);
   });
 
   it.each(SCREENS)('has one tab stop for the board, and arrow keys in it, at %i by %i', async (...screen) => {
