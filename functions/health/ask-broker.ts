@@ -1,5 +1,7 @@
+import { AssumeRoleCommand, type STSClient } from '@aws-sdk/client-sts';
 import { isProblem, TokenBrokerError } from '../../client/error.ts';
 import type { TokenBroker, TokenBrokerOptions } from '../../client/token-broker.ts';
+import { withTimeLimit } from '../aws/calls.ts';
 import type { CheckPair } from './rules/check-pairs.ts';
 import type { ProbeAnswer } from './rules/evaluate.ts';
 import type { AskAsProbe } from './rules/run.ts';
@@ -20,12 +22,7 @@ export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair
     try {
       const answer = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
       const { finding, detail, cause, provenBy, version, checkedAt, credentialExpiresAt } = answer;
-      const known = {
-        ...(detail && { detail }),
-        ...(cause && { cause }),
-        ...(credentialExpiresAt && { credentialExpiresAt }),
-      };
-      return { kind: 'checked', finding, ...known, provenBy, version, checkedAt };
+      return { kind: 'checked', finding, detail, cause, provenBy, version, checkedAt, credentialExpiresAt };
     } catch (error) {
       const { retryable = false, problem } = error instanceof TokenBrokerError ? error : {};
       const failure = { kind: 'failed', failure: failureType(error), retryable } as const;
@@ -62,6 +59,17 @@ function failureType(error: unknown): string {
   if (!(error instanceof TokenBrokerError)) return 'unexpected-error';
   if (error.type === 'signal-timeout') return 'timeout';
   return /^[a-z-]{1,64}$/.test(error.type) ? error.type : 'unknown-problem';
+}
+
+/** Assumes the role that the broker must refuse, on every call, for the shortest time that AWS allows. */
+export function createProbeCredentials(sts: STSClient, RoleArn: string, timeoutMs = 5_000) {
+  return async () => {
+    const command = new AssumeRoleCommand({ RoleArn, RoleSessionName: 'token-broker-health', DurationSeconds: 900 });
+    const { Credentials } = await withTimeLimit(timeoutMs, (abortSignal) => sts.send(command, { abortSignal }));
+    const { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, SessionToken } = Credentials ?? {};
+    if (!accessKeyId || !secretAccessKey) throw new TypeError('STS returned no credentials');
+    return { accessKeyId, secretAccessKey, sessionToken: SessionToken };
+  };
 }
 
 /** Aborts after `timeoutMs`, or immediately if no time is left. */
