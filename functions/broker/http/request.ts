@@ -12,20 +12,6 @@ export type Body = string | Uint8Array;
 /** The dialect of a request for a token, and of its answer: that of docs/openapi.yaml, or that of RFC 6749. */
 export type Dialect = 'broker' | 'oauth';
 
-/** A request for a token. Its dialect is known before its caller. The rest is parsed only when the caller is known. */
-export interface TokenBody {
-  readonly dialect: Dialect;
-  /** @throws Problem as `parseIssueRequest` */
-  readonly parse: () => IssueRequest;
-}
-
-/** Reads the dialect of the body of `POST /token`. Never throws. */
-export function readTokenBody(contentType: string | undefined, body: Body): TokenBody {
-  const form = readOAuthForm(contentType, body);
-  if (form === undefined) return { dialect: 'broker', parse: () => parseIssueRequest(contentType, body) };
-  return { dialect: 'oauth', parse: () => parseOAuthForm(form) };
-}
-
 /** Reads the body of `POST /token`. @throws Problem with every wrong member and the reason, and no value */
 export function parseIssueRequest(contentType: string | undefined, body: Body): IssueRequest {
   return toIssueRequest(readMembers(contentType, body));

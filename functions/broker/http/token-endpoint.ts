@@ -6,7 +6,14 @@ import type { Issue } from '../pair/decision.ts';
 import { Problem } from '../problem.ts';
 import type { TokenBroker } from '../token-broker.ts';
 import { oauthError, oauthToken } from './oauth.ts';
-import { type Dialect, parseCheckRequest, parseWhoamiRequest, readTokenBody, type TokenBody } from './request.ts';
+import {
+  type Dialect,
+  parseCheckRequest,
+  parseIssueRequest,
+  parseOAuthForm,
+  parseWhoamiRequest,
+  readOAuthForm,
+} from './request.ts';
 
 /** One request to the broker, independent of the event that contains it. */
 export interface BrokerRequest {
@@ -50,35 +57,36 @@ export function createTokenEndpoint(dependencies: Dependencies) {
     const startedAt = now();
     const { requestId, method, path, contentType, body, caller, signer, sourceIp } = request;
     const isToken = method === 'POST' && path === '/token' && body !== undefined;
-    const tokenBody = isToken ? readTokenBody(contentType, body) : undefined;
+    const form = isToken ? readOAuthForm(contentType, body) : undefined;
     const record: Draft = { requestId, caller, signer, sourceIp, trace: newTrace() };
     try {
-      const answer = await answerTo(request, tokenBody, record);
+      const answer = await answerTo(request, form, record);
       audit({ ...record, outcome: answer.outcome, milliseconds: now() - startedAt });
       return answer.response;
     } catch (error) {
       const problem = error instanceof Problem ? error : new Problem('internal', OPAQUE, { cause: error });
       audit({ ...record, outcome: problem.type, milliseconds: now() - startedAt, cause: problem.cause });
-      return problemResponse(problem, requestId, tokenBody?.dialect);
+      return problemResponse(problem, requestId, form && 'oauth');
     }
   };
 
-  async function answerTo(request: BrokerRequest, tokenBody: TokenBody | undefined, record: Draft): Promise<Answer> {
+  async function answerTo(request: BrokerRequest, form: URLSearchParams | undefined, record: Draft): Promise<Answer> {
     const { caller, method, path, query, contentType, body, deadline } = request;
     if (caller === undefined) throw accessDenied(request.signer);
-    if (path !== '/token' && path !== '/check' && path !== '/whoami') {
+    const operation = OPERATIONS.find((name) => path === `/${name}`);
+    if (operation === undefined) {
       throw new Problem('not-found', 'The broker answers POST /token, POST /check and POST /whoami.');
     }
     if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
     if (query !== '') throw new Problem('invalid-request', NO_QUERY);
-    record.operation = path === '/token' ? 'token' : path === '/check' ? 'check' : 'whoami';
+    record.operation = operation;
     if (body === undefined) throw new Problem('invalid-request', 'The body is not valid base64.');
 
-    if (record.operation === 'whoami') {
+    if (operation === 'whoami') {
       parseWhoamiRequest(body);
       return { outcome: 'identified', response: whoamiResponse(caller) };
     }
-    if (tokenBody === undefined) {
+    if (operation === 'check') {
       const wanted = parseCheckRequest(contentType, body);
       record.pair = wanted.pair;
       const result = await broker.check(caller, wanted, deadline, record.trace);
@@ -87,7 +95,8 @@ export function createTokenEndpoint(dependencies: Dependencies) {
       record.credentialExpiry = result.credentialExpiry;
       return { outcome: result.finding, response: checkResponse(wanted, result, now()) };
     }
-    const wanted = tokenBody.parse();
+    // The members are parsed only when the caller is known.
+    const wanted = form === undefined ? parseIssueRequest(contentType, body) : parseOAuthForm(form);
     record.pair = wanted.pair;
     record.forced = wanted.refused !== undefined;
     record.minTtl = wanted.minTtlMs / 1_000;
@@ -97,7 +106,7 @@ export function createTokenEndpoint(dependencies: Dependencies) {
     record.fingerprint = issued.token.fingerprint;
     record.credentialVersion = issued.token.credentialVersion;
     record.expirySource = issued.token.expirySource;
-    return { outcome: 'issued', response: tokenResponse(issued, startedAt, now(), tokenBody.dialect) };
+    return { outcome: 'issued', response: tokenResponse(issued, startedAt, now(), form && 'oauth') };
   }
 
   function whoamiResponse(caller: Caller): BrokerResponse {
@@ -109,6 +118,7 @@ export function createTokenEndpoint(dependencies: Dependencies) {
   }
 }
 
+const OPERATIONS = ['token', 'check', 'whoami'] as const;
 const OPAQUE = 'The broker failed. Tell its operators the request_id.';
 const NO_QUERY = 'Query parameters are not supported: send members in the body.';
 
@@ -122,7 +132,7 @@ interface Answer extends Pick<AuditRecord, 'outcome'> {
 }
 
 /** Returns only the members of docs/openapi.yaml. No other part of the service's answer leaves the broker. */
-function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, dialect: Dialect): BrokerResponse {
+function tokenResponse({ token, cache }: Issue, startedAt: number, now: number, dialect?: Dialect): BrokerResponse {
   const members = {
     ...token.passThrough,
     access_token: token.accessToken.reveal(),
