@@ -218,21 +218,9 @@ describe('an answer that is no token', () => {
   });
 
   it.each([
-    ...[
-      'https://other.example.com/oauth2/token',
-      'https://auth.example.com:8443/token',
-      '/token?LEAK=1',
-      '/token#LEAK',
-    ],
-    ...[
-      '/LEAK4f9Kq2ZxV7mN1bR8',
-      '/marked-id/token',
-      '/a%20b',
-      '/some_leaked_word',
-      `/${'a/'.repeat(9)}`,
-      'https://[',
-      '',
-    ],
+    ...['https://other.example.com/oauth2/token', 'https://auth.example.com:8443/token', '/token?LEAK=1'],
+    ...['/token#LEAK', '/LEAK4f9Kq2ZxV7mN1bR8', '/marked-id/token', '/a%20b', '/some_leaked_word'],
+    ...[`/${'a/'.repeat(9)}`, 'https://[', ''],
   ])('names no other redirect: %j', (location) => {
     const answer = { status: 302, headers: { location }, body: { note: 'some_leaked_word' } };
     const { detail } = problemOf(answer, { clientId: 'marked-id' });
