@@ -45,8 +45,8 @@ export const CHUNKED = `${head(200)}transfer-encoding: chunked\r\n\r\n`;
 export const CHUNK = `1000\r\n${'x'.repeat(4_096)}\r\n`;
 
 /** A hundred megabytes of nothing, in a hundred kilobytes. */
-export function bomb(): string {
-  return gzipSync(Buffer.alloc(100_000_000)).toString('latin1');
+export function bomb(bytes = 100_000_000): string {
+  return gzipSync(Buffer.alloc(bytes)).toString('latin1');
 }
 
 export function brotliBomb(): string {

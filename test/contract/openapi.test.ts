@@ -157,7 +157,7 @@ describe('docs/serve.yaml', () => {
 
 const FAILURE = '/components/responses/Failure';
 
-const RUNS = 5_000;
+const RUNS = 1_500;
 
 /** Mostly values that the broker accepts, and some that it refuses because of one detail. */
 const nearly = (right: fc.Arbitrary<unknown>, ...wrong: unknown[]) =>
