@@ -87,23 +87,15 @@ describe('POST /check', () => {
     });
   });
 
-  it('is 200 for every finding, and says when another one can find out more', async () => {
-    const { post, audited } = createBrokerWorld({ accessRules: checkers, answer: () => exchange(503, {}) });
-
+  it('is 200 for every finding, with its cause, and says when another one can find out more', async () => {
+    const { post, audited } = createBrokerWorld({ accessRules: checkers, answer: () => exchange(429, {}) });
     expect(await post({ ...PAIR, stage: 'AWSPENDING' }, { path })).toMatchObject({
       status: 200,
       headers: { ...NOT_KEPT, 'retry-after': '1' },
-      json: { stage: 'AWSPENDING', finding: 'unreachable', proven_by: 'request' },
+      json: { stage: 'AWSPENDING', finding: 'throttled', cause: 'service', proven_by: 'request' },
     });
-    const written = { operation: 'check', outcome: 'unreachable', pair: PAIR, credentialVersion: 'v1' };
+    const written = { operation: 'check', outcome: 'throttled', cause: 'service', pair: PAIR, credentialVersion: 'v1' };
     expect(audited).toEqual([expect.objectContaining(written)]);
-  });
-
-  it('names the cause of throttled, in the audit line too', async () => {
-    const { post, audited } = createBrokerWorld({ accessRules: checkers, answer: () => exchange(429, {}) });
-
-    expect(await post(PAIR, { path })).toMatchObject({ json: { finding: 'throttled', cause: 'service' } });
-    expect(audited).toEqual([expect.objectContaining({ outcome: 'throttled', cause: 'service' })]);
   });
 
   it('needs the operation check, which is no right to a token', async () => {
@@ -173,8 +165,6 @@ describe('a bad request', () => {
     ['another path', { path: '/tokens' }, 404, 'not-found', 'POST /token'],
     ['a GET', { method: 'GET' }, 405, 'method-not-allowed', 'POST'],
     ['no content type', { contentType: undefined }, 415, 'unsupported-media-type', 'application/json'],
-    ['an inherited name as content type', { contentType: 'constructor' }, 415, 'unsupported-media-type', 'UTF-8'],
-    ['a body of more than 16 KiB', { body: 'x'.repeat(16_385) }, 413, 'content-too-large', '16384'],
     ['a query', { query: 'client=acme' }, 400, 'invalid-request', 'Query parameters'],
     ['bad base64', { body: undefined }, 400, 'invalid-request', 'base64'],
     ['a wrong member', { body: '{"client":1}' }, 400, 'invalid-request', 'client: must be a string; service: is'],
