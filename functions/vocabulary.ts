@@ -157,19 +157,16 @@ export function urlSuffixOf(region: string): string {
 
 export type ProblemType = keyof typeof PROBLEMS;
 
-interface ProblemDefinition {
-  readonly status: number;
-  readonly retryable: boolean;
-  readonly title: string;
-  /** The party that can end the problem. */
-  readonly concerns: 'caller' | 'operator' | 'service' | 'broker';
-  /** The finding of a check that ends with this problem. Absent if the problem says nothing about the credential. */
-  readonly finding?: Finding;
-}
-
-/** Only a request that ended with 5xx may succeed later without action by an operator. */
-const problem = (status: number, concerns: ProblemDefinition['concerns'], title: string, finding?: Finding) =>
-  ({ status, retryable: status >= 500, title, concerns, ...(finding && { finding }) }) as const;
+/**
+ * Only a request that ended with 5xx may succeed later without action by an operator. `concerns` is the party that can
+ * end the problem. `finding` is that of a check, and absent if the problem says nothing about the credential.
+ */
+const problem = (
+  status: number,
+  concerns: 'caller' | 'operator' | 'service' | 'broker',
+  title: string,
+  finding?: Finding,
+) => ({ status, retryable: status >= 500, title, concerns, ...(finding && { finding }) }) as const;
 
 /** Status 403: the caller was refused. 424: an operator must act. 5xx: transient, HTTP clients repeat it. */
 export const PROBLEMS = {
@@ -191,7 +188,7 @@ export const PROBLEMS = {
   'secrets-unavailable': problem(503, 'broker', 'The credential cannot be read at the moment'),
   'table-unavailable': problem(503, 'broker', 'The broker cannot reach its table at the moment'),
   internal: problem(500, 'broker', 'The broker failed'),
-} as const satisfies Record<string, ProblemDefinition>;
+} as const;
 
 /** The remedy for each problem. Separate from `PROBLEMS`, so that the token function's bundle does not contain it. */
 export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
