@@ -11,13 +11,13 @@ describe('a health run', () => {
     await store('globex', CREDENTIALS.renewed, SERVICE);
     for (const provenBy of ['request', 'traffic']) {
       const { checked, missed, probe, subjects } = await run();
+      expect({ missed, subjects, probe: probe.said }).toEqual({ missed: [], subjects: [], probe: 'access-denied' });
       const told = checked.map(({ pair, finding, ...how }) => `${pairKey(pair)} ${finding} ${how.provenBy}`);
       expect(told.toSorted()).toEqual([
         `acme/customer-insights accepted ${provenBy}`,
         `acme/other accepted ${provenBy}`,
         `globex/customer-insights accepted ${provenBy}`,
       ]);
-      expect({ missed, subjects, probe: probe.said }).toEqual({ missed: [], subjects: [], probe: 'access-denied' });
     }
     expect(tokenService.requests).toHaveLength(3);
     expect(sts.operations).toEqual(['AssumeRole', 'AssumeRole']);
