@@ -63,7 +63,7 @@ export function createTokenFunction(options: Options) {
   const broker = createTokenBroker({
     environment,
     services: settings.services,
-    authorize: createAuthorize(accessRules, services, principalOrgId),
+    authorize: createAuthorize(accessRules, principalOrgId),
     store: createPairTable({
       dynamodb,
       tableName,

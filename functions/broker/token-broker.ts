@@ -59,6 +59,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
 
   function callFor(pair: Pair, deadline: number, trace: Trace): Call {
     const known = settings.get(pair.service);
+    // A service that is not configured looks like a forbidden one.
     if (known === undefined) throw accessDenied();
     return { pair, ...known, deadline, trace };
   }

@@ -115,9 +115,8 @@ function failureText({ finding }: Found, sent: readonly SentRequest[]): string {
 }
 
 function callersOf({ callers, accessRules, services }: LocalConfig, clients: readonly string[]): readonly PageCaller[] {
-  const names = Object.keys(services);
-  const authorize = createAuthorize(accessRules, new Set(names));
-  const pairs = clients.flatMap((client) => names.map((service) => ({ client, service })));
+  const authorize = createAuthorize(accessRules);
+  const pairs = clients.flatMap((client) => Object.keys(services).map((service) => ({ client, service })));
   return callers.map(({ role, accessKeyId }) => {
     const caller = parseCaller(assumedRoleIdentity(role, accessKeyId).userArn);
     const allowed = (['token', 'check'] as const).flatMap((operation) =>

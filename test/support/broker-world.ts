@@ -50,7 +50,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
   const broker = wireBroker({
     services: world.services,
     store: world.store,
-    authorize: createAuthorize(world.accessRules, new Set(Object.keys(world.services)), world.principalOrgId),
+    authorize: createAuthorize(world.accessRules, world.principalOrgId),
     readSecret: async (client, stage) => {
       counts.secretReads += 1;
       return world.secret(client, stage);
@@ -106,7 +106,7 @@ export function wireBroker({ readSecret, requestToken, ...wiring }: Wiring): Tok
   const { services, now, random, fingerprint = (token) => token.padEnd(16, '0').slice(0, 16), ...ports } = wiring;
   return createTokenBroker({
     environment: 'test',
-    authorize: createAuthorize([ALL], new Set(Object.keys(services))),
+    authorize: createAuthorize([ALL]),
     settingsDigest: () => SETTINGS_DIGEST,
     provenForMs: 3_600_000,
     ...ports,

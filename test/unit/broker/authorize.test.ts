@@ -2,11 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { accessDenied, createAuthorize, parseCaller } from '../../../functions/broker/authorize.ts';
 import { BILLING, exampleRule, PAIR } from '../../support/example.ts';
 
-const SERVICES = new Set(['customer-insights', 'merchant-payment-cleansing']);
 const ASSUMED = 'arn:aws:sts::111111111111:assumed-role';
 
 const authorizeBy = (rules: Parameters<typeof exampleRule>[0][], organization?: string) =>
-  createAuthorize(rules.map(exampleRule), SERVICES, organization);
+  createAuthorize(rules.map(exampleRule), organization);
 
 describe('an access rule', () => {
   it.each([
@@ -18,12 +17,6 @@ describe('an access rule', () => {
     ['another partition', { ...BILLING, partition: 'aws-cn' }, 'token', PAIR],
   ] as const)('covers nothing for %s', (_, caller, operation, pair) => {
     expect(() => authorizeBy([{}])(caller, operation, pair)).toThrow(accessDenied());
-  });
-
-  it('for all services covers only the configured ones', () => {
-    const authorize = authorizeBy([{ clients: 'all', services: 'all' }]);
-    expect(() => authorize(BILLING, 'token', { client: 'any', service: 'customer-insights' })).not.toThrow();
-    expect(() => authorize(BILLING, 'token', { client: 'any', service: 'toString' })).toThrow('access-denied');
   });
 
   it.each([

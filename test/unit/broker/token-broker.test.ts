@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { accessDenied } from '../../../functions/broker/authorize.ts';
 import { createBrokerWorld, exchange, found, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 import { exampleToken } from '../../support/pair/pair-examples.ts';
@@ -27,6 +28,13 @@ describe('the token broker', () => {
       const issued = await Promise.all(pairs.map((pair) => issue({ pair })));
       const tokens = issued.map(({ token }) => token.accessToken.reveal());
       expect(tokens).toEqual(['read-0', 'write-0', 'read-1', 'write-1']);
+    }
+  });
+
+  it('has no token for a service that is not configured, also under a rule for all services', async () => {
+    const { issue } = createBrokerWorld({ accessRules: [exampleRule({ services: 'all' })] });
+    for (const service of ['unknown', 'toString']) {
+      await expect(issue({ pair: { ...ISSUE_REQUEST.pair, service } })).rejects.toThrow(accessDenied());
     }
   });
 
