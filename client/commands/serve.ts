@@ -17,7 +17,7 @@ export function addServeCommand(program: Command, shell: Shell): void {
     .option('--port <n>', 'the port on 127.0.0.1; 0 selects a free port', parseWhole('numbers', 0, 65_535), 2_775)
     .option('--key-file <path>', 'where to write the new key (default: in a new folder)')
     .option('--api <service=url>', 'forward /api/CLIENT/SERVICE/… to this API, with the token; repeatable', addApi)
-    .option('--api-timeout <s>', 'how long an API or its caller may be silent', parseWhole('seconds', 1, 3_600), 60)
+    .option('--api-timeout <s>', 'how long an API may be silent', parseWhole('seconds', 1, 3_600), 60)
     .option('--no-token', 'issue no tokens: only forward calls')
     .option('--log', 'print a line for each forwarded call: client, service, method, status, time')
     .addHelpText('after', help(invocation(program)))

@@ -17,7 +17,7 @@ import { type ApiCall, type Apis, parseTarget } from './target.ts';
 export interface Forwarding {
   readonly broker: Pick<TokenBroker, 'withToken'>;
   readonly apis: Apis;
-  /** The limit for a pause of the API, and of a caller that sends or reads. */
+  /** The limit for a pause of the API, and of a caller in its body. */
   readonly silenceMs: number;
   /** Logs a call that has ended. It contains no path, header or body. */
   readonly log: (call: { client: string; service: string; method: string; status: number; ms: number }) => void;
@@ -48,7 +48,7 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
         // The body has been sent. The report of the refused token serves the next call.
         if (refusal !== undefined && body === undefined) return refusal;
         refusal?.resume();
-        const answer = await send({ url, request, body, signal }, token);
+        const answer = await send({ url, request, response, body, signal }, token);
         if (answer.statusCode !== 401) return answer;
         refusal = answer;
         throw new TokenRefused();
@@ -87,7 +87,7 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
 
   /** Sends a call. Returns the answer when that begins. @throws TokenBrokerError `api-unreachable` */
   function send(call: Call, token: IssuedToken, isRepeated = false): Promise<IncomingMessage> {
-    const { url, request, body, signal } = call;
+    const { url, request, response, body, signal } = call;
     const { method = '' } = request;
     const headers = headersOf(call, token);
     return new Promise((resolve, reject) => {
@@ -102,9 +102,10 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
         reject(new TokenBrokerError(UNREACHABLE, `No answer from ${url.host} (${reason})`, facts));
       };
       const timer = setTimeout(() => {
+        // The API waits for a caller that reads slowly.
+        if (response.writableNeedDrain) return refresh();
         const isSending = body === undefined && !request.readableEnded && !outgoing.writableNeedDrain;
         if (isSending) reject(new Problem('invalid-request', `The body paused for ${silenceMs / 1_000} s.`));
-        // Ends an answer, too, that the caller does not read.
         fail(`silent for ${silenceMs / 1_000} s`);
         outgoing.destroy();
       }, silenceMs);
@@ -149,6 +150,7 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
 interface Call {
   readonly url: URL;
   readonly request: IncomingMessage;
+  readonly response: ServerResponse;
   /** Absent if the body is too large to keep. */
   readonly body: Buffer | undefined;
   readonly signal: AbortSignal;

@@ -161,17 +161,12 @@ describe('an answer', () => {
   });
 
   // @see nodejs/undici#447, envoyproxy/envoy#8662
-  it.each([
-    ['after almost a minute', 59_000, 20 * 1024 * 1024],
-    ['never', 60_000, undefined],
-  ])('of 20 MB streams as fast as the caller reads, and no faster: it reads %s', async (_, ms, size) => {
+  it('of 20 MB streams through as fast as the caller reads, and no faster, also after a pause of minutes', async () => {
     stopTimers();
     const chunk = Buffer.alloc(64 * 1024, 'x');
     let sent = 0;
-    const ended = Promise.withResolvers<void>();
     const world = await startForwarding({
       api: async (_, response) => {
-        response.once('close', ended.resolve);
         for (; sent < 320; sent += 1) if (!response.write(chunk)) await once(response, 'drain');
         response.end();
       },
@@ -180,15 +175,10 @@ describe('an answer', () => {
     // The kernel keeps some megabytes between the three.
     await settled(() => sent);
     expect(sent).toBeLessThan(250);
-    vi.advanceTimersByTime(ms);
-    if (size === undefined) await ended.promise;
-    const read = async () => {
-      let bytes = 0;
-      for await (const part of answer) bytes += part.length;
-      return bytes;
-    };
-    if (size === undefined) await expect(read()).rejects.toThrow('aborted');
-    else expect(await read()).toBe(size);
+    vi.advanceTimersByTime(300_000);
+    let bytes = 0;
+    for await (const part of answer) bytes += part.length;
+    expect(bytes).toBe(320 * chunk.byteLength);
   });
 
   // @see dapr/dapr#9626, awslabs/aws-sigv4-proxy#250
