@@ -22,12 +22,10 @@ export function createCircuitBreaker(
 ): CircuitBreaker {
   let failures = 0;
   let last = { at: 0, message: '', cause: '' };
-  let isProbing = false;
 
   return async (terms, call) => {
-    const isProbe = mustProbe(terms);
-    isProbing ||= isProbe;
     const leftMs = terms.deadline - now();
+    if (failures >= MAX_FAILURES && !terms.settles) probe(leftMs);
     try {
       const answer = await limitTime(timeoutMs, call, leftMs);
       failures = 0;
@@ -35,17 +33,18 @@ export function createCircuitBreaker(
     } catch (error) {
       const isCutOff = leftMs < timeoutMs && error instanceof OutOfTime;
       throw failureOf(error, isCutOff);
-    } finally {
-      if (isProbe) isProbing = false;
     }
   };
 
-  /** Returns whether the call is the single probe of an open circuit. @throws StoreUnavailable in place of the call */
-  function mustProbe({ settles }: CallTerms): boolean {
-    if (failures < MAX_FAILURES || settles) return false;
-    if (!isProbing && !isWithin(OPEN_MS, last.at, now())) return true;
+  /** Lets a call probe the table. The circuit stays open for all others. @throws StoreUnavailable in place of it */
+  function probe(leftMs: number): void {
     const { at, message, cause } = last;
-    throw new StoreUnavailable('lasting', message, { retryMs: at + OPEN_MS - now(), cause });
+    const startedAt = now();
+    // A call without the time for an answer would find out nothing.
+    if (isWithin(OPEN_MS, at, startedAt) || leftMs < timeoutMs) {
+      throw new StoreUnavailable('lasting', message, { retryMs: at + OPEN_MS - startedAt, cause });
+    }
+    last = { at: startedAt, message, cause };
   }
 
   function failureOf(error: unknown, isCutOff: boolean): StoreUnavailable {
