@@ -193,24 +193,18 @@ describe('a message that does not get out', () => {
     expect((await run()).subjects).toEqual([]);
   });
 
-  it('keeps no other from getting out', async () => {
-    const { reject, world } = createHealthWorld({ services: servicesNamed(30) });
-    const lost = [about('rejected', 'acme', 'service-3'), about('rejected', 'acme', 'service-17')];
-    world.notify = ({ subject }) => void (lost.includes(subject) && fail());
-    expect(await reject()).toMatchObject({ sent: 28, unsent: 2, failures: ['notifier-down'] });
-    world.notify = () => undefined;
-    expect((await reject()).subjects).toEqual(lost);
-  });
-
-  it('is tried once in a run', async () => {
+  it('keeps no other from getting out, and is tried once in a run', async () => {
     const tries: string[] = [];
     const { reject, world } = createHealthWorld({ services: servicesNamed(30) });
+    const lost = [about('rejected', 'acme', 'service-3'), about('rejected', 'acme', 'service-17')];
     world.notify = ({ subject }) => {
       tries.push(subject);
-      fail();
+      if (lost.includes(subject)) fail();
     };
-    expect(await reject()).toMatchObject({ sent: 0, unsent: 30, failures: ['notifier-down'] });
+    expect(await reject()).toMatchObject({ sent: 28, unsent: 2, failures: ['notifier-down'] });
     expect(new Set(tries).size).toBe(tries.length);
+    world.notify = () => undefined;
+    expect((await reject()).subjects).toEqual(lost);
   });
 
   it.each([
