@@ -1,4 +1,5 @@
 import { EXIT_CODES } from '../client/commands/program.ts';
+import type { Pair } from '../functions/broker/pair.ts';
 import type { Observation } from '../functions/health/rules/evaluate.ts';
 import { anchorOf, textsOf } from '../functions/health/rules/messages.ts';
 import {
@@ -22,7 +23,7 @@ Made from the code by [messages.ts](messages.ts). \`tb\` is the command line aft
 
 Health sends these, and \`client check\` finds them.
 
-${tableOf(['message', 'it means', 'first'], OBSERVATIONS.map(messageRow))}
+${tableOf(['message', 'it means', 'first'], observationsOf({ client: '<client>', service: '<service>' }).map(messageRow))}
 
 ## Problems
 
@@ -63,22 +64,23 @@ function tableOf(header: readonly string[], rows: readonly (readonly string[])[]
   return [lineOf(header), `|${'---|'.repeat(header.length)}`, ...rows.map(lineOf)].join('\n');
 }
 
-const pair = { client: '<client>', service: '<service>' };
-const look = { since: 0, at: 0 };
-
-const OBSERVATIONS: readonly Observation[] = [
-  ...FINDINGS.map((condition) => ({ kind: 'pair', pair, condition, ...look }) as const),
-  ...(['ended', 'end-malformed', 'end-mistagged'] as const).map(
-    (condition) => ({ kind: 'expiry', pair, condition, credentialExpiresAt: '', ...look }) as const,
-  ),
-  ...(['incident', 'answering'] as const).flatMap((condition): readonly Observation[] => [
-    { kind: 'service', service: '<service>', condition, ...look },
-    { kind: 'broker', condition, ...look },
-  ]),
-  ...(['not-denied', 'unproven', 'denied'] as const).map(
-    (condition) => ({ kind: 'probe', condition, ...look }) as const,
-  ),
-];
+/** Returns every kind of observation that can lead to a message. */
+export function observationsOf(pair: Pair, at = 0): readonly Observation[] {
+  const look = { since: at, at };
+  return [
+    ...FINDINGS.map((condition) => ({ kind: 'pair', pair, condition, ...look }) as const),
+    ...(['ended', 'end-malformed', 'end-mistagged'] as const).map((condition) => {
+      return { kind: 'expiry', pair, condition, credentialExpiresAt: '2026-01-07T00:00:00.000Z', ...look } as const;
+    }),
+    ...(['incident', 'answering'] as const).flatMap((condition): readonly Observation[] => [
+      { kind: 'service', service: pair.service, condition, ...look },
+      { kind: 'broker', condition, ...look },
+    ]),
+    ...(['not-denied', 'unproven', 'denied'] as const).map(
+      (condition) => ({ kind: 'probe', condition, ...look }) as const,
+    ),
+  ];
+}
 
 function messageRow(observation: Observation): readonly string[] {
   const anchor = anchorOf(observation);

@@ -1,45 +1,24 @@
 import { expect, it } from 'vitest';
-import { messagesPage } from '../../../docs/messages.ts';
+import { observationsOf as allObservationsOf, messagesPage } from '../../../docs/messages.ts';
+import type { Pair } from '../../../functions/broker/pair.ts';
 import type { Observation } from '../../../functions/health/rules/evaluate.ts';
 import { messageOf } from '../../../functions/health/rules/messages.ts';
-import { FINDINGS, THROTTLED_ADVICE } from '../../../functions/vocabulary.ts';
+import { THROTTLED_ADVICE } from '../../../functions/vocabulary.ts';
 import { HOUR_MS, PAIR, START } from '../../support/example.ts';
 import { clientsNamed } from './health-world.ts';
 
-const dateOf = (time: number) => new Date(time).toISOString();
 const look = { since: START, at: START };
-
-const ENDS = ['ends-within-30-days', 'ended', 'end-malformed', 'end-mistagged'] as const;
-
-/** Returns every observation that can lead to a message. */
-const observationsOf = (pair: { readonly client: string; readonly service: string }): readonly Observation[] => [
-  ...FINDINGS.map((condition) => ({ kind: 'pair', pair, condition, ...look }) as const),
-  ...ENDS.map((condition) => {
-    return { kind: 'expiry', pair, condition, credentialExpiresAt: '2026-01-07T00:00:00.000Z', ...look } as const;
-  }),
-  ...(['incident', 'answering'] as const).flatMap((condition): Observation[] => [
-    { kind: 'service', service: pair.service, condition, ...look },
-    { kind: 'broker', condition, ...look },
-  ]),
-  ...(['denied', 'not-denied', 'unproven'] as const).map(
-    (condition) => ({ kind: 'probe', condition, ...look }) as const,
-  ),
-];
+const observationsOf = (pair: Pair) => allObservationsOf(pair, START);
 
 it('a message says who, what, since when, which version, and what to do', async () => {
   const observations = observationsOf(PAIR);
   const throttled = Object.keys(THROTTLED_ADVICE).map((cause) => {
     return { kind: 'pair', pair: PAIR, condition: 'throttled', cause, ...look } as const;
   });
-  const expired = {
-    kind: 'pair',
-    pair: PAIR,
-    condition: 'rejected',
-    credentialExpiresAt: dateOf(START),
-    ...look,
-  } as const;
+  const credentialExpiresAt = new Date(START).toISOString();
+  const expired = { kind: 'pair', pair: PAIR, condition: 'rejected', credentialExpiresAt, ...look } as const;
   const expiring = clientsNamed(25).map(({ client }) => {
-    const [, expiry] = observationsOf({ client, service: PAIR.service }).filter(({ kind }) => kind === 'expiry');
+    const [expiry] = observationsOf({ client, service: PAIR.service }).filter(({ kind }) => kind === 'expiry');
     return expiry ?? expired;
   });
   const ofClient = observations.filter(({ condition }) => /^(rejected|ended)$/.test(condition));
