@@ -4,7 +4,7 @@ import type { HealthRun } from '../../../functions/health/rules/run.ts';
 import { WARNING_METRICS } from '../../../functions/vocabulary.ts';
 import { ALARMS, type WatchedBroker } from '../../../lib/monitoring/alarms.ts';
 import { HOUR_MS, START } from '../../support/example.ts';
-import { about, checkedAs, clientsNamed, createHealthWorld, SERVICE } from './health-world.ts';
+import { about, checkedAs, clientsNamed, createHealthWorld, SERVICE, servicesNamed } from './health-world.ts';
 
 /**
  * SNS suspends an e-mail subscription above this rate, and deletes it after 48 hours.
@@ -15,30 +15,18 @@ const SNS_LIMIT = 10;
 
 const REJECTED = ['credential-rejected', 'latch-active'];
 const SERVICES = [SERVICE, 'merchant-payment-cleansing'];
-const IN_A_WEEK = new Date(START + 6 * 24 * HOUR_MS).toISOString();
 
 describe('the messages of a run, with the alarms of its minute, stay below the limit of SNS', () => {
-  it.each<[string, Parameters<typeof createHealthWorld>[0], readonly string[], readonly string[]]>([
-    [
-      '80 rejected pairs',
-      { clients: clientsNamed(80), answer: () => 'rejected' },
-      [about('rejected', '80 clients')],
-      REJECTED,
-    ],
-    [
-      '6 pairs rejected on each of two services',
-      { clients: clientsNamed(6), services: SERVICES, answer: () => 'rejected' },
-      SERVICES.map((service) => about('rejected', '6 clients', service)),
-      REJECTED,
-    ],
-    [
-      '200 credentials that end on one day',
-      { clients: clientsNamed(200), answer: () => ({ credentialExpiresAt: IN_A_WEEK }) },
-      [about('ends-within-7-days', '200 clients')],
-      ['credential-expiring'],
-    ],
-  ])('%s', async (_, changes, subjects, alarms) => {
-    const world = createHealthWorld(changes);
+  const rejects = () => 'rejected' as const;
+  const expires = () => ({ credentialExpiresAt: new Date(START + 6 * 24 * HOUR_MS).toISOString() });
+  const ofServices = SERVICES.map((service) => about('rejected', '6 clients', service));
+
+  it.each<[string, number, Parameters<typeof createHealthWorld>[0], readonly string[], readonly string[]]>([
+    ['rejected pairs', 80, { answer: rejects }, [about('rejected', '80 clients')], REJECTED],
+    ['pairs rejected on each of two services', 6, { services: SERVICES, answer: rejects }, ofServices, REJECTED],
+    ['credentials', 200, { answer: expires }, [about('ends-within-7-days', '200 clients')], ['credential-expiring']],
+  ])('%s that end or fail on one day: %d', async (_, count, changes, subjects, alarms) => {
+    const world = createHealthWorld({ ...changes, clients: clientsNamed(count) });
     const run = await world.run();
     expect(run.subjects).toEqual(subjects);
     expect(alarmsOf(run)).toEqual(alarms);
@@ -62,7 +50,7 @@ describe('the messages of events at the same time', () => {
 });
 
 it('a run sends at most four messages a second', async () => {
-  const { reject, sentAt } = createHealthWorld({ services: Array.from({ length: 30 }, (_, index) => `s-${index}`) });
+  const { reject, sentAt } = createHealthWorld({ services: servicesNamed(30) });
   expect(await reject()).toMatchObject({ sent: 30 });
   expect(peakOf(sentAt)).toBe(4);
 });

@@ -118,14 +118,8 @@ it.each([
 it.each<[string, string, string, string, number?]>([
   ['headers beyond 16 KiB', http(200, 'abc', `x: ${'y'.repeat(17_000)}`), 'too-large', 'HPE_HEADER_OVERFLOW'],
   ['17 interim answers', INTERIM.repeat(17) + http(200, 'abc'), 'too-large', 'TOO_MANY_INTERIM_ANSWERS'],
-  [
-    'a body that is too large when it is inflated',
-    http(401, bomb(1_000_000), 'content-encoding: GZIP'),
-    'too-large',
-    'BODY_TOO_LARGE',
-    401,
-  ],
-  ['the same without a header of it', http(200, bomb(1_000_000)), 'too-large', 'BODY_TOO_LARGE', 200],
+  ['a bomb', http(401, bomb(1_000_000), 'content-encoding: GZIP'), 'too-large', 'BODY_TOO_LARGE', 401],
+  ['a bomb without a header of it', http(200, bomb(1_000_000)), 'too-large', 'BODY_TOO_LARGE', 200],
   ['another protocol', '220 mail.example.com ESMTP\r\n', 'malformed', 'HPE_INVALID_CONSTANT'],
 ])('refuses %s', async (_what, bytes, kind, code, status) => {
   expect(await receive(bytes)).toEqual({ kind, code, status });

@@ -7,6 +7,7 @@ const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
 const JSON_BODY = JSON.stringify({ access_token: TOKEN, expires_in: 3_600 });
 const FORM = 'application/x-www-form-urlencoded';
 const ALL_TOKEN = { response: { tokenMember: '$' } };
+const OF_JAVA = Buffer.from(`\ufeff${JSON_BODY}`, 'utf16le').swap16();
 const LATIN_1 = Buffer.from(`{"name":"Zoë","access_token":"${TOKEN}","expires_in":3600}`, 'latin1');
 const AT = (tokenMember: string) => ({ response: { tokenMember } });
 const SIGNED = jwt({ exp: START / 1_000 + 3_600 });
@@ -32,10 +33,7 @@ describe('a body that holds a token', () => {
     ['JSON with a name in Latin-1, declared as UTF-8', { type: 'text/html;charset="utf-8"', body: LATIN_1 }],
     ['JSON in UTF-16, declared', { type: 'application/json; charset=utf-16', body: Buffer.from(JSON_BODY, 'utf16le') }],
     ['JSON in UTF-16 with its mark', { body: Buffer.from(`\ufeff${JSON_BODY}`, 'utf16le') }],
-    [
-      'JSON in UTF-16 as Java writes it',
-      { type: 'application/json; charset=UTF-16', body: Buffer.from(`\ufeff${JSON_BODY}`, 'utf16le').swap16() },
-    ],
+    ['JSON in UTF-16 as Java writes it', { type: 'application/json; charset=UTF-16', body: OF_JAVA }],
     ['JSON in UTF-8 that is declared as UTF-16', { type: 'application/json; charset=utf-16', body: `${JSON_BODY} ` }],
     ['JSON with a character set that does not exist', { type: 'application/json; charset=x-none', body: LATIN_1 }],
     ['JSON in a JSON text', { body: JSON.stringify(JSON_BODY) }],
@@ -85,11 +83,7 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['HTML without a content type', { type: null, body: '<html>LEAK1234567890</html>' }, 'does not look like'],
   ['a word as HTML', { type: 'text/html', body: 'LEAK-4f9Kq2ZxV7mN1bR8' }, WRONG_TYPE],
   ['a script as HTML', { type: 'text/html', body: 'token="LEAK-4f9Kq2ZxV7mN1bR8";' }, WRONG_TYPE],
-  [
-    'HTML that the settings call the token',
-    { type: 'text/html', body: '<b>LEAK</b>', settings: ALL_TOKEN },
-    WRONG_TYPE,
-  ],
+  ['HTML called the token', { type: 'text/html', body: '<b>LEAK</b>', settings: ALL_TOKEN }, WRONG_TYPE],
   ['HTML as JSON', { body: '<b>LEAK</b>', settings: ALL_TOKEN }, CUT_OFF],
   ['truncated JSON that the settings call the token', { body: '{"token":"LEAK', settings: ALL_TOKEN }, CUT_OFF],
   ['a page in a member', { body: { body: '<html>LEAK</html>' } }, 'name the token in response.tokenMember'],
