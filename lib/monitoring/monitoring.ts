@@ -20,7 +20,7 @@ import { ALARMS, type AlarmDefinition } from './alarms.ts';
 import { dashboardRows, type Row } from './dashboard.ts';
 import { brokerMetrics, type CalledFunction } from './metrics.ts';
 import type { OperatorTopic } from './operator-topic.ts';
-import { ServiceLevel } from './service-level.ts';
+import { createServiceLevel } from './service-level.ts';
 
 interface MonitoringProps {
   readonly environment: Environment;
@@ -42,7 +42,7 @@ export class Monitoring extends Construct {
     const watched = { called, broker, failedEvents };
     const alarms = createAlarms(new Construct(this, 'Alarms'), environment, ALARMS, watched);
     const { slo } = environment;
-    const level = slo && new ServiceLevel(this, 'ServiceLevel', { environment: name, ...slo, broker, called });
+    const level = slo && createServiceLevel(this, { environment: name, ...slo, broker, called });
     const ringing = [...alarms, ...(level ? [level.alarm] : [])];
     for (const alarm of ringing) operators.notifyOf(alarm);
 

@@ -21,59 +21,17 @@ interface ServiceLevelProps {
 }
 
 /**
- * The alarm on a service level. It rings when misses use up the budget of a month too fast, over a long window and
- * still over a short window.
+ * Creates the alarm on a service level, and a tile with the share of the budget that is left in the time that the
+ * dashboard shows. The alarm rings when misses use up the budget of a month too fast, over a long window and still over
+ * a short window.
  *
  * @see https://sre.google/workbook/alerting-on-slos/
  */
-export class ServiceLevel extends Construct {
-  readonly alarm: CompositeAlarm;
-  /** Shows the share of the budget that is left in the time that the dashboard shows. */
-  readonly tile: SingleValueWidget;
-  readonly #props: ServiceLevelProps;
-
-  constructor(scope: Construct, id: string, props: ServiceLevelProps) {
-    super(scope, id);
-    this.#props = props;
-    const { environment, answered } = props;
-    const bothRing = (...pair: readonly Burn[]) =>
-      AlarmRule.allOf(...pair.map((burn) => AlarmRule.fromAlarm(this.#burnAlarm(burn), AlarmState.ALARM)));
-    this.alarm = new CompositeAlarm(this, 'Alarm', {
-      compositeAlarmName: `token-broker-service-level-${environment}`,
-      alarmDescription:
-        'Calls for a token fail or are late so often that the budget of the service level will not last. Find the outcome that grows on the dashboard, and follow the alarm that rings beside this one: "The service level" (docs/alarms.md).',
-      alarmRule: AlarmRule.anyOf(
-        bothRing({ minutes: 60, times: 14.4, atLeast: 50 }, { minutes: 5, times: 14.4, atLeast: 1 }),
-        bothRing({ minutes: 360, times: 6, atLeast: 50 }, { minutes: 30, times: 6, atLeast: 1 }),
-      ),
-    });
-    this.tile = new SingleValueWidget({
-      title: `Budget left of the service level, ${answered} %`,
-      metrics: [this.#percentOfCalls(`100 - missed / calls * ${rounded(100 / (100 - answered))}`, 5, '% left')],
-      setPeriodToTimeRange: true,
-      width: 24,
-      height: 3,
-    });
-  }
-
-  /** An alarm without an action, on a rate of misses `times` as fast as the budget allows. */
-  #burnAlarm({ minutes, times, atLeast }: Burn): Alarm {
-    const { environment, answered } = this.#props;
-    return new Alarm(this, `In${minutes}Minutes`, {
-      alarmName: `token-broker-service-level-${minutes}m-${environment}`,
-      alarmDescription: `Calls miss the service level ${times} times as often as its budget allows, over ${minutes} minutes.`,
-      // Without the first condition, a single miss at night would be a rate of 100 percent.
-      metric: this.#percentOfCalls(`IF(calls >= ${atLeast}, missed / calls, 0)`, minutes, 'Percent of misses'),
-      threshold: rounded(times * (100 - answered)),
-      comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-      evaluationPeriods: 1,
-      treatMissingData: TreatMissingData.NOT_BREACHING,
-    });
-  }
+export function createServiceLevel(parent: Construct, { environment, answered, broker, called }: ServiceLevelProps) {
+  const scope = new Construct(parent, 'ServiceLevel');
 
   /** Fills in `calls` and `missed / calls`, a percentage. Errors and throttles of Lambda write no line. */
-  #percentOfCalls(expression: string, minutes: number, label: string): MathExpression {
-    const { broker, called } = this.#props;
+  const percentOfCalls = (expression: string, minutes: number, label: string) => {
     const sum = (counted: string) => `(FILL(${counted}, 0) + FILL(errors, 0) + FILL(throttles, 0))`;
     return new MathExpression({
       label,
@@ -88,7 +46,40 @@ export class ServiceLevel extends Construct {
       },
       period: Duration.minutes(minutes),
     });
-  }
+  };
+
+  /** An alarm without an action, on a rate of misses `times` as fast as the budget allows. */
+  const burnAlarm = ({ minutes, times, atLeast }: Burn) =>
+    new Alarm(scope, `In${minutes}Minutes`, {
+      alarmName: `token-broker-service-level-${minutes}m-${environment}`,
+      alarmDescription: `Calls miss the service level ${times} times as often as its budget allows, over ${minutes} minutes.`,
+      // Without the first condition, a single miss at night would be a rate of 100 percent.
+      metric: percentOfCalls(`IF(calls >= ${atLeast}, missed / calls, 0)`, minutes, 'Percent of misses'),
+      threshold: rounded(times * (100 - answered)),
+      comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+      evaluationPeriods: 1,
+      treatMissingData: TreatMissingData.NOT_BREACHING,
+    });
+
+  const bothRing = (...pair: readonly Burn[]) =>
+    AlarmRule.allOf(...pair.map((burn) => AlarmRule.fromAlarm(burnAlarm(burn), AlarmState.ALARM)));
+  const alarm = new CompositeAlarm(scope, 'Alarm', {
+    compositeAlarmName: `token-broker-service-level-${environment}`,
+    alarmDescription:
+      'Calls for a token fail or are late so often that the budget of the service level will not last. Find the outcome that grows on the dashboard, and follow the alarm that rings beside this one: "The service level" (docs/alarms.md).',
+    alarmRule: AlarmRule.anyOf(
+      bothRing({ minutes: 60, times: 14.4, atLeast: 50 }, { minutes: 5, times: 14.4, atLeast: 1 }),
+      bothRing({ minutes: 360, times: 6, atLeast: 50 }, { minutes: 30, times: 6, atLeast: 1 }),
+    ),
+  });
+  const tile = new SingleValueWidget({
+    title: `Budget left of the service level, ${answered} %`,
+    metrics: [percentOfCalls(`100 - missed / calls * ${rounded(100 / (100 - answered))}`, 5, '% left')],
+    setPeriodToTimeRange: true,
+    width: 24,
+    height: 3,
+  });
+  return { alarm, tile };
 }
 
 interface Burn {
