@@ -21,9 +21,8 @@ interface ServiceLevelProps {
 }
 
 /**
- * Creates the alarm on a service level, and a tile with the share of the budget that is left in the time that the
- * dashboard shows. The alarm rings when misses use up the budget of a month too fast, over a long window and still over
- * a short window.
+ * Creates the alarm on a service level, and a tile with the budget that is left in the time of the dashboard. The alarm
+ * rings when misses use up the budget of a month too fast, over a long window and still over a short window.
  *
  * @see https://sre.google/workbook/alerting-on-slos/
  */
