@@ -24,7 +24,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
 
   async function startWorld() {
     const world = await startHealthFunctionWorld();
-    const event = await world.store('acme', CREDENTIAL);
+    const event = world.store('acme', CREDENTIAL);
     const calls = { run: () => world.run(), event: () => world.deliver(event) };
     /** Calls the function, and finds no mark in anything that is written or told. */
     const expectSilence = async (what: keyof typeof calls) => {

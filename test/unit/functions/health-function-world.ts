@@ -1,5 +1,5 @@
+import { randomUUID } from 'node:crypto';
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
-import { CreateSecretCommand, PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { onTestFinished, vi } from 'vitest';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import type { AccessRule } from '../../../functions/broker/authorize.ts';
@@ -85,7 +85,6 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
     AWS_ENDPOINT_URL_STS: sts.url,
   };
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
-  const secrets = new SecretsManagerClient();
   const table = new DynamoDBClient();
   await ensurePairTable(table, TABLE);
   secretsManager.store.put(sealingKeyName('test'), btoa('k'.repeat(48)));
@@ -113,7 +112,6 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
     port: 0,
   });
   onTestFinished(async () => {
-    secrets.destroy();
     table.destroy();
     await Promise.all([broker, tokenService, secretsManager, dynamodb, sns, sts].map(({ close }) => close()));
     vi.unstubAllEnvs();
@@ -140,16 +138,17 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
     },
     deliver: (event: unknown) => handler(event, { getRemainingTimeInMillis: () => 60_000 }),
     /** Stores a first credential. Returns the event that reports it. */
-    store: async (client: string, credential: object, services?: string) => {
+    store: (client: string, credential: object, services?: string) => {
       const Tags = services === undefined ? [] : [{ Key: 'services', Value: services }];
-      const input = { Name: secretOf(client), SecretString: JSON.stringify(credential), Tags };
-      const { ARN: arn = '', VersionId: versionId = '' } = await secrets.send(new CreateSecretCommand(input));
-      return eventOf({ name: input.Name, arn, versionId, label: 'AWSCURRENT' });
+      const versionId = randomUUID();
+      const { name, arn, versions } = secretsManager.store.create(secretOf(client), { Tags });
+      versions.add(versionId, { SecretString: JSON.stringify(credential) });
+      return eventOf({ name, arn, versionId, label: 'AWSCURRENT' });
     },
     /** Puts another credential into use. Returns the event that Secrets Manager sent. */
-    replace: async (client: string, credential: object) => {
+    replace: (client: string, credential: object) => {
       const SecretString = JSON.stringify(credential);
-      await secrets.send(new PutSecretValueCommand({ SecretId: secretOf(client), SecretString }));
+      secretsManager.store.get(secretOf(client)).versions.add(randomUUID(), { SecretString });
       return events.at(-1);
     },
     items: async () => (await table.send(new ScanCommand({ TableName: TABLE }))).Items ?? [],

@@ -7,8 +7,8 @@ const SERVICE = 'customer-insights';
 describe('a health run', () => {
   it('proves every pair through the Function URL, once an hour, and says nothing when all is well', async () => {
     const { run, store, tokenService, sts, items } = await startHealthFunctionWorld({ services: [SERVICE, 'other'] });
-    await store('acme', CREDENTIALS.acme);
-    await store('globex', CREDENTIALS.renewed, SERVICE);
+    store('acme', CREDENTIALS.acme);
+    store('globex', CREDENTIALS.renewed, SERVICE);
     for (const provenBy of ['request', 'traffic']) {
       const { checked, missed, probe, subjects } = await run();
       expect({ missed, subjects, probe: probe.said }).toEqual({ missed: [], subjects: [], probe: 'access-denied' });
@@ -26,7 +26,7 @@ describe('a health run', () => {
 
   it('reports a rejected credential once, sends it once, and reports when it is accepted again', async () => {
     const { run, store, replace, tokenService, messages, items } = await startHealthFunctionWorld();
-    await store('acme', CREDENTIALS.wrong);
+    store('acme', CREDENTIALS.wrong);
     const rejected = await run();
     expect(rejected.subjects).toEqual(['[token-broker test] rejected: acme on customer-insights']);
     expect(messages[0]?.text).toContain(`secret version: ${rejected.checked[0]?.version}\n`);
@@ -34,7 +34,7 @@ describe('a health run', () => {
     expect(tokenService.requests).toHaveLength(1);
     const keys = (await items()).map(({ pair }) => pair?.S ?? '').toSorted();
     expect(keys).toEqual(['acme/customer-insights', 'notify:customer-insights']);
-    await replace('acme', CREDENTIALS.acme);
+    replace('acme', CREDENTIALS.acme);
     expect((await run()).subjects).toEqual(['[token-broker test] accepted: acme on customer-insights']);
     expect(tokenService.requests).toHaveLength(2);
   });
@@ -45,7 +45,7 @@ describe('the negative check', () => {
     const world = await startHealthFunctionWorld({ accessRules: [PROBE_RULE] });
     const { run, store, tokenService, healthLines, messages } = world;
     expect((await run()).line).toMatchObject({ ProbeNotDenied: 1, probe: 'credential-missing' });
-    await store('acme', CREDENTIALS.acme);
+    store('acme', CREDENTIALS.acme);
     expect((await run()).line).toMatchObject({ ProbeNotDenied: 1, probe: 'a-token' });
     const subject = '[token-broker test] SECURITY: a role without an access rule was not refused';
     expect(messages).toMatchObject([{ subject }]);
@@ -77,9 +77,9 @@ describe('an event of Secrets Manager', () => {
     const world = await startHealthFunctionWorld({ services });
     const { caller, deliver, store, replace, tokenService, messages, healthLines } = world;
     const tokens = () => Promise.all(services.map((service) => caller.token({ client: 'acme', service })));
-    await store('acme', CREDENTIALS.acme);
+    store('acme', CREDENTIALS.acme);
     await tokens();
-    const event = await replace('acme', CREDENTIALS.renewed);
+    const event = replace('acme', CREDENTIALS.renewed);
     await deliver(event);
     const requests = tokenService.requests.slice(2).map(({ service, ok }) => `${service} ${ok}`);
     expect(requests.toSorted()).toEqual(services.map((service) => `${service} true`));
@@ -94,7 +94,7 @@ describe('an event of Secrets Manager', () => {
 
   it('about something else leads to no check, and one line says so', async () => {
     const { deliver, store, lines, healthLines } = await startHealthFunctionWorld();
-    const event = await store('acme', CREDENTIALS.acme);
+    const event = store('acme', CREDENTIALS.acme);
     await deliver({ ...event, detail: { ...event.detail, labelUpdated: 'AWSPENDING' } });
     await deliver({ ...event, detail: null });
     expect(lines).toEqual([]);

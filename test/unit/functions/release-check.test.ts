@@ -27,9 +27,9 @@ describe('a new version of the token function', () => {
     const { store, tokenService, lines, release } = await startWorld();
     expect(await release()).toEqual({ status: 'Succeeded', faults: [] });
     expect(askedOf(lines.splice(0))).toEqual(['token no-such-client/customer-insights access-denied']);
-    await store('acme', CREDENTIALS.acme, 'customer-insights');
+    store('acme', CREDENTIALS.acme, 'customer-insights');
     // The version is not at fault for a bad credential.
-    await store('globex', CREDENTIALS.wrong);
+    store('globex', CREDENTIALS.wrong);
     expect(await release()).toEqual({ status: 'Succeeded', faults: [] });
     expect(tokenService.requests).toHaveLength(2);
     expect(askedOf(lines)).toEqual([
@@ -42,7 +42,7 @@ describe('a new version of the token function', () => {
 
   it('is asked again when it crashes at first, as long as there is time to report', async () => {
     const { store, release, clock } = await startWorld();
-    await store('acme', CREDENTIALS.acme);
+    store('acme', CREDENTIALS.acme);
     expect(await release(await startVersion({}, 6))).toEqual({ status: 'Succeeded', faults: [] });
     const startedMs = clock.aheadMs;
     const faults = expect.arrayContaining([expect.any(String)]);
@@ -53,7 +53,7 @@ describe('a new version of the token function', () => {
   it('gets no caller when it issues a token to a role that may only check, and that token is not shown', async () => {
     const rule = exampleRule({ role: HEALTH.role, services: 'all' });
     const { store, release, written, tokenService } = await startWorld([rule]);
-    await store('acme', CREDENTIALS.acme, 'customer-insights');
+    store('acme', CREDENTIALS.acme, 'customer-insights');
     const others = expect.stringMatching('^the access rules in force are');
     expect(await release()).toEqual({ status: 'Failed', faults: [others, `${TOKEN} was not refused: a-token`] });
     expect(written.join('')).not.toMatch(/marked/);
@@ -72,7 +72,7 @@ describe('a new version of the token function', () => {
     'is reported before its time is over when the %s never answers',
     async (silent) => {
       const { release, broker, store } = await startWorld();
-      await store('acme', CREDENTIALS.acme);
+      store('acme', CREDENTIALS.acme);
       const { url, close } = await startLoopbackServer(() => undefined);
       onTestFinished(close);
       if (silent === 'list of clients') vi.stubEnv('AWS_ENDPOINT_URL_SECRETS_MANAGER', url);
@@ -85,7 +85,7 @@ describe('a new version of the token function', () => {
 
   it('gets no caller when its role lost the right on the table, and the right is named', async () => {
     const { store, release, dynamodb } = await startWorld();
-    await store('acme', CREDENTIALS.acme, 'customer-insights');
+    store('acme', CREDENTIALS.acme, 'customer-insights');
     dynamodb.play('table-denied');
     const fault = `${CHECK} ended with table-unavailable: dynamodb:GetItem`;
     expect(await release()).toEqual({ status: 'Failed', faults: [fault] });
@@ -105,7 +105,7 @@ describe('a new version of the token function', () => {
     ['nothing, because it crashes,', CRASHED, [CHECK, TOKEN].map((start) => expect.stringContaining(start))],
   ])('that answers %s is judged by that', async (_what, answers, faults) => {
     const { store, release } = await startWorld();
-    await store('acme', CREDENTIALS.acme, 'customer-insights');
+    store('acme', CREDENTIALS.acme, 'customer-insights');
     const url = await startVersion(answers);
     expect(await release(url)).toEqual({ status: faults.length === 0 ? 'Succeeded' : 'Failed', faults });
   });
