@@ -8,17 +8,13 @@ import { MAX_NAME_LENGTH, plainName } from './names.ts';
 /** The parts of an answer that accompany its token. */
 export interface Extras {
   readonly tokenType: string;
-  readonly scope: string | undefined;
+  readonly scope?: string | undefined;
   /** The members that `passThrough` names, as the service returned them. */
   readonly passThrough: Readonly<Record<string, unknown>>;
 }
 
 /** Reads the extras. Omits values that repeat the credential, and reports them as `hasEcho`. */
-export function readExtras(
-  { around, text }: FoundToken,
-  members: Members,
-  credential: Credential,
-): { readonly extras: Extras; readonly hasEcho: boolean } {
+export function readExtras({ around, text }: FoundToken, members: Members, credential: Credential) {
   // A client id may be part of a scope or an address. A value that equals it is not passed on.
   const clientId = credential.clientId.reveal();
   const mayShow = (value: unknown) => value !== clientId && !repeatsCredential(value, credential);
@@ -26,14 +22,12 @@ export function readExtras(
   const [showsType, showsScope] = [mayShow(type), mayShow(scope)];
   const passed = readPassThrough(members, text);
   const shown = passed.filter(([, value]) => mayShow(value));
-  return {
-    extras: {
-      tokenType: showsType ? type : 'Bearer',
-      scope: showsScope ? scope : undefined,
-      passThrough: Object.fromEntries(shown),
-    },
-    hasEcho: !showsType || !showsScope || shown.length < passed.length,
+  const extras: Extras = {
+    tokenType: showsType ? type : 'Bearer',
+    scope: showsScope ? scope : undefined,
+    passThrough: Object.fromEntries(shown),
   };
+  return { extras, hasEcho: !showsType || !showsScope || shown.length < passed.length };
 }
 
 /**

@@ -17,7 +17,7 @@ export type TokenResponseReading =
   | (Refusal & { readonly lapsed?: Redacted | undefined });
 
 /** A token as its service returned it. */
-export interface ServiceToken extends Expiry, Partial<Pick<Extras, 'scope'>>, Omit<Extras, 'scope'> {
+export interface ServiceToken extends Expiry, Extras {
   readonly accessToken: Redacted;
 }
 
