@@ -49,6 +49,7 @@ docs/runbook.md says when to use which command.`,
       if (group !== undefined) program.commands.at(-1)?.helpGroup(group);
     }
     for (const command of program.commands) addExamples(command);
+    if (!/^(help|client|client help)?$/.test(typed) && named.length === 0) await refuse(program, typed);
   };
   let exitCode = 1;
   // The settings may be wrong already when an option is parsed.
@@ -113,4 +114,15 @@ function addExamples(command: Command, parent = ''): void {
     command.addHelpText('after', `\nExample:\n  $ ${example}`);
   }
   for (const below of command.commands) addExamples(below, `${name} `);
+}
+
+/** Fails as wrong usage, and suggests the commands nearest to the typed word, also below `client`. */
+async function refuse(program: Command, typed: string): Promise<void> {
+  const { nearestNames } = await import('./shared/client-secret.ts');
+  const lastOf = (name: string) => name.slice(name.indexOf(' ') + 1);
+  const all = COMMANDS.flatMap(([names]) => names);
+  const names = [...new Set(all.flatMap((name) => [name.split(' ', 1)[0] ?? name, name]))];
+  const near = nearestNames(lastOf(typed), names.map(lastOf));
+  const meant = names.filter((name) => near.includes(lastOf(name))).join(' or ');
+  program.error(`error: unknown command '${lastOf(typed)}'${meant === '' ? '' : `\n(Did you mean ${meant}?)`}`);
 }

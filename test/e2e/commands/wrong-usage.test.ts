@@ -16,7 +16,8 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   'the command line': [
     [['client'], /Usage: token-broker client/],
     [['tokens'], /unknown command 'tokens'\n\(Did you mean token\?\)/],
-    [['client', 'lst'], /unknown command 'lst'\n\(Did you mean list\?\)/],
+    [['client', 'lst'], /unknown command 'lst'\n\(Did you mean client list\?\)/],
+    [['ROLLBACK', 'acme'], /\(Did you mean client rollback\?\)/],
     [['frobnicate'], /unknown command 'frobnicate'\n\(--help/],
     [['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
     [
@@ -24,6 +25,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
       /--environment <name>' is invalid\. .* broker have dev, staging, prod;/,
     ],
     [['client', 'put', 'acme', 'marked-secret'], /^error: too many arguments: a secret .* history of your shell now/],
+    [['client', 'remove', 'acme'], /unknown command 'remove'\n(?!\(Did)/],
     [['client', 'list', '--settings'], /option '--settings <file>' argument missing/],
     [['client', 'list', '--settings', ''], /'--settings <file>' is invalid\. It must name one file/],
     [['client', 'list', '--settings', '--json'], /'--settings <file>' is invalid\. It must name one file/],
