@@ -98,7 +98,7 @@ it('a secret that is deleted between the steps of a call leaves no token once a 
       operator: ({ surroundings }) => {
         surroundings.stages = {};
       },
-      faults: ['crash', 'delay', 'freeze', 'repeated'],
+      faults: ['crash', 'delay', 'freeze'],
     },
     async ({ finding, record, later }) => {
       if (finding?.finding !== 'secret-missing') return;
