@@ -45,16 +45,14 @@ describe('the first reads', () => {
   });
 });
 
+const ELSEWHERE = { ...exampleService().response, tokenMember: 'jwt' };
+
 describe('priming', () => {
   afterEach(() => void vi.restoreAllMocks());
 
   it.each<[string, Partial<Service>, number]>([
     ['is 200, as a miss', {}, 200],
-    [
-      'is a problem where the token is elsewhere',
-      { response: { ...exampleService().response, tokenMember: 'jwt' } },
-      424,
-    ],
+    ['is a problem where the token is elsewhere', { response: ELSEWHERE }, 424],
     ['is a failure where the URL is malformed', { authUrl: 'nowhere' }, 500],
   ])(
     'goes the whole way to a token, opens no connection and writes nothing: the answer %s',

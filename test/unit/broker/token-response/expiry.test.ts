@@ -245,7 +245,6 @@ it.each<[Settings, Members, string]>([
   [{ response: { lifetimeMember: 'meta.lasts' } }, { expires_in: 60, meta: { lasts: '3600' } }, 'response 3600'],
   [{ response: { lifetimeMember: 'meta.ttl_ms' } }, { meta: { ttl_ms: 3_600_000 } }, 'response 3600'],
   [{ response: { lifetimeUnit: 'milliseconds' } }, { expires: 3_600_000, expiresInMs: '3600000' }, 'response 3600'],
-  [{ response: { lifetimeMember: 'lasts', lifetimeUnit: 'milliseconds' } }, { lasts: '3600000' }, 'response 3600'],
   [{ response: { lifetimeUnit: 'milliseconds' } }, { expires_in: 1_500_000_000 }, 'response 86400'],
   ...[undefined, null, 'soon'].map((lasts): [Settings, Members, string] => [
     { response: { lifetimeMember: 'lasts' }, tokenLifetimeSeconds: 60 },

@@ -20,7 +20,6 @@ describe('a body that holds a token', () => {
     ['JSON of the greatest size that is read', { body: JSON_BODY.padEnd(256 * 1_024) }],
     ['JSON after a byte order mark', { body: Buffer.from(`\ufeff${JSON_BODY}`) }],
     ['JSON among white space', { body: `\r\n  ${JSON_BODY}\n` }],
-    ['a form', { type: FORM, body: `access_token=${TOKEN}&expires_in=3600` }],
     ['a form that ends as JSON does', { type: FORM, body: `%24id=1&access_token=${TOKEN}&expires_in=3600&rest={}` }],
     ['a form as text/plain', { type: 'text/plain; charset=utf-8', body: `access_token=${TOKEN}&expires=3600` }],
     ['a form as JSON', { body: `access_token=${TOKEN}&expires=3600` }],
@@ -28,7 +27,6 @@ describe('a body that holds a token', () => {
     ['JSON that a servlet declares as text/html', { type: 'text/html; charset=UTF-8' }],
     ['JSON of a type that does not exist', { type: 'leak/leak' }],
     ['a form that PHP declares as text/html', { type: 'text/html', body: `access_token=${TOKEN}&expires_in=3600` }],
-    ['JSON with a name in Latin-1, declared', { type: 'application/json; charset=ISO-8859-1', body: LATIN_1 }],
     ['JSON with a name in Latin-1, undeclared', { body: LATIN_1 }],
     ['JSON with a name in Latin-1, declared as UTF-8', { type: 'text/html;charset="utf-8"', body: LATIN_1 }],
     ['JSON in UTF-16, declared', { type: 'application/json; charset=utf-16', body: Buffer.from(JSON_BODY, 'utf16le') }],
@@ -36,9 +34,7 @@ describe('a body that holds a token', () => {
     ['JSON in UTF-16 as Java writes it', { type: 'application/json; charset=UTF-16', body: OF_JAVA }],
     ['JSON in UTF-8 that is declared as UTF-16', { type: 'application/json; charset=utf-16', body: `${JSON_BODY} ` }],
     ['JSON with a character set that does not exist', { type: 'application/json; charset=x-none', body: LATIN_1 }],
-    ['JSON in a JSON text', { body: JSON.stringify(JSON_BODY) }],
     ['JSON in a JSON text of a JSON text', { body: JSON.stringify(JSON.stringify(JSON_BODY)) }],
-    ['JSON in a member', { body: { statusCode: 200, body: JSON_BODY } }],
     ['JSON in a member that is called a token', { body: { token: JSON_BODY } }],
     ['JSON in a member of a form', { type: FORM, body: `status=ok&data=${encodeURIComponent(JSON_BODY)}` }],
     ['a JSON text', { type: 'text/plain', headers: { 'expires-in': '3600' }, body: `"${TOKEN}"` }],
@@ -55,7 +51,6 @@ describe('a body that holds a token', () => {
     ['a raw JWT after Bearer', SIGNED, { type: 'text/plain', body: `Bearer ${SIGNED}\n` }],
     ['padded base64', 'c29tZS1vcGFxdWUtdG9rZW4=', { type: 'text/plain', body: 'c29tZS1vcGFxdWUtdG9rZW4=' }],
     ['a text that the settings call the token', 'short', { type: 'text/plain', body: 'short', settings: ALL_TOKEN }],
-    ['a word of any type that the settings call the token', 'short', { body: 'short', settings: ALL_TOKEN }],
     ['digits that the settings call the token', '12345678', { body: '12345678', settings: ALL_TOKEN }],
     ['a raw JWT as a page', SIGNED, { type: 'text/html', body: SIGNED }],
     ['a member of JSON in a member', 'inner', { body: { r: '{"a":{"b":"inner"}}' }, settings: AT('r.a.b') }],
@@ -87,7 +82,6 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['HTML as JSON', { body: '<b>LEAK</b>', settings: ALL_TOKEN }, CUT_OFF],
   ['truncated JSON that the settings call the token', { body: '{"token":"LEAK', settings: ALL_TOKEN }, CUT_OFF],
   ['a page in a member', { body: { body: '<html>LEAK</html>' } }, 'name the token in response.tokenMember'],
-  ['XML', { type: 'application/xml', body: '<token>LEAK-4f9Kq2ZxV7mN1bR8</token>' }, WRONG_TYPE],
   ['truncated JSON', { body: JSON.stringify(LEAKED).slice(0, -4) }, CUT_OFF],
   ['a word as JSON', { body: 'LEAK-4f9Kq2ZxV7mN1bR8' }, CUT_OFF],
   ['NaN', { body: '{"access_token":"LEAK-4f9Kq2ZxV7","expires_in":NaN}' }, CUT_OFF],
@@ -222,7 +216,6 @@ describe('an answer that is no token', () => {
   });
 
   it.each<[number, Partial<Answer>]>([
-    [401, {}],
     [401, { body: LEAKED }],
     [400, { body: { error: 'invalid_client', error_description: 'LEAK' } }],
     [400, { type: 'application/problem+json', body: { error: 'invalid_client' } }],
@@ -234,7 +227,6 @@ describe('an answer that is no token', () => {
     ...[{ error: { code: 'invalid_client' } }, { errors: [{ code: 'invalid_client' }] }].map(
       (body): [number, Partial<Answer>] => [400, { body }],
     ),
-    [403, { settings: { rejectedOn403: true } }],
     // @see casdoor/casdoor#2964
     [200, { body: { error: 'invalid_client', access_token: null } }],
     [200, { type: 'text/html', body: '{"error":"invalid_client"}' }],
