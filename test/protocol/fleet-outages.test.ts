@@ -81,6 +81,16 @@ describe.each(OUTAGES)('a table that is %s', (fault, coldMs) => {
     for (const { issue, waitMs } of await askAll())
       expect([issue !== undefined, waitMs < SECOND_MS]).toEqual([true, true]);
   });
+
+  it('answers with a latch for a minute', async () => {
+    const { clock, surroundings, askAll } = fleetOf(4, { accepted: new Set() });
+    await askAll();
+    surroundings.storeFault = () => fault;
+    await clock.advance(55 * SECOND_MS);
+    for (const { problem } of await askAll()) expect(problem?.type).toBe('credential-rejected');
+    await clock.advance(15 * SECOND_MS);
+    for (const { problem } of await askAll()) expect(problem).toMatchObject(NEEDS_TABLE);
+  });
 });
 
 it.each(OUTAGES.filter(([fault]) => !fault.includes('lost')))(
