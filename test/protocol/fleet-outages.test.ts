@@ -4,6 +4,7 @@ import { Problem } from '../../functions/broker/problem.ts';
 import { ISSUE_REQUEST, SECRETS_DOWN } from '../support/broker-world.ts';
 import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
 import { ask, fleetOf } from '../support/fleet/fleet.ts';
+import { slowTable } from '../support/fleet/load.ts';
 import type { StoreFault } from '../support/fleet/surroundings.ts';
 
 /** Secrets Manager answers nothing within its second. */
@@ -47,8 +48,8 @@ const OUTAGES: readonly [StoreFault, number][] = [
 const NEEDS_TABLE = { type: 'table-unavailable' };
 
 describe.each(OUTAGES)('a table that is %s', (fault, coldMs) => {
-  it('has no cold caller cause a token request: 20 instances wait for three limits at most, and later ones not at all', async () => {
-    const { requests, clock, instances, askAll } = fleetOf(20, { storeFault: () => fault, accepted: new Set() });
+  it('has no cold caller cause a token request: 200 instances wait for three limits at most, and later ones not at all', async () => {
+    const { requests, clock, instances, askAll } = fleetOf(200, { storeFault: () => fault, accepted: new Set() });
     const first = await askAll();
     for (const { problem, waitMs } of first) {
       expect(problem).toMatchObject(NEEDS_TABLE);
@@ -107,7 +108,29 @@ it.each(OUTAGES.filter(([fault]) => !fault.includes('lost')))(
   },
 );
 
-describe('a stop and its end beside an outage', () => {
+describe('what went wrong beside the lease before only the table decided', () => {
+  it.each([
+    ['10 instances whose writes are throttled after 100 ms', 10, () => 100],
+    ['40 instances whose writes are throttled, of a table of which 5 % takes 250 ms', 40, slowTable(0.05)],
+  ])('%s send nothing', async (_, count, storeLatencyMs) => {
+    const storeFault = (operation: keyof PairStore) => (operation === 'replace' ? 'busy' : undefined);
+    const { requests, askAll } = fleetOf(count, { storeFault, storeLatencyMs, accepted: new Set() });
+    for (const { problem } of await askAll()) expect(problem).toMatchObject(NEEDS_TABLE);
+    expect(requests).toEqual([]);
+  });
+
+  it('one instance that is asked for 1 001 pairs in turn sends nothing while the table is silent, in no round', async () => {
+    const { requests, createInstance, clock } = fleetOf(0, { storeFault: () => 'hanging' });
+    const instance = createInstance();
+    for (let round = 0; round < 2; round += 1) {
+      for (let n = 0; n < 1_001; n += 1) {
+        const pair = { ...ISSUE_REQUEST.pair, client: `client-${n}` };
+        expect((await clock.run(ask(instance, { pair }))).problem).toMatchObject(NEEDS_TABLE);
+      }
+    }
+    expect(requests).toEqual([]);
+  });
+
   it('a stop that was heard, then 1 000 other names, then no answer of Secrets Manager either: no token comes back', async () => {
     const { surroundings, clock, createInstance } = fleetOf(0);
     const instance = createInstance();

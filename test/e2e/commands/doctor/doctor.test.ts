@@ -86,7 +86,7 @@ describe('doctor', () => {
     const unnamed = /\n\? +call +The broker .*role\/stranger, which no access rule names\n$/;
     expect(await run('doctor', { env: stranger })).toEqual(ended(0, unnamed, /./));
     const late = await front({ call: problem('internal'), clockMs: 200_000 });
-    expect((await run('doctor', late)).stdout).toMatch(/\nok +clock +This clock is 200 s behind AWS; 5 /);
+    expect((await run('doctor', late)).stdout).toMatch(/\nok +clock +This clock is 20\d s behind AWS; 5 /);
     expect(tokenService.requests).toEqual([]);
   });
 

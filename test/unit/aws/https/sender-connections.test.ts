@@ -233,6 +233,8 @@ describe('over TLS', () => {
     const ciphers = 'DHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0';
     const { private: key, cert } = await generate(undefined, { keySize: 2_048, algorithm: 'sha256' });
     const weak = { key, cert, dhparam, ciphers, maxVersion: 'TLSv1.2' } as const;
+    const warning = vi.spyOn(process, 'emitWarning').mockReturnValue();
+    onTestFinished(() => warning.mockRestore());
     const server = createServer(weak).on('tlsClientError', () => undefined);
     onTestFinished(() => void server.close());
     await once(server.listen(0, '127.0.0.1'), 'listening');
