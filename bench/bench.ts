@@ -13,7 +13,7 @@ import { type Round, reportOf } from './figures.ts';
 
 /** `npm run bench`: the table on stdout, progress on stderr. Exits with 0 within the limits, 1 failed, 3 above. */
 await new Command('bench')
-  .description('Measures the token function as `cdk synth` bundles it, beside references. Takes some 4 minutes.')
+  .description('Measures the token function as `cdk synth` bundles it, beside references. Takes some 2 minutes.')
   .option('--rounds <n>', 'how many cold starts of each kind', parseWhole('rounds', 1, 500), 80)
   .option('--hits <n>', 'how many answers from memory', parseWhole('numbers', 1, 3_000), 1_000)
   .action(run)
