@@ -169,7 +169,7 @@ async function readStates(shell: Shell, found: readonly ClientSecret[], secrets:
   }
 }
 
-/** Returns whether the secret's own policy stops the client, whatever its flags are. */
+/** Returns whether the secret's own policy stops the client. A client without a flag can be stopped, too. */
 async function isSecretDenied(secrets: Secrets, { client }: ClientSecret): Promise<boolean> {
   const found = await secrets.readPolicy(client).catch((error) => {
     // A list may not show the mark for deletion yet.

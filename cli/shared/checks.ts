@@ -33,16 +33,16 @@ export async function askInTurn(
   // The event of a version that comes into use makes health check all services at once, and callers ask too.
   if (force || stage === 'AWSCURRENT') return ask(pairs);
   const addressIn = ({ service }: Pair) => addressOf(shell, environment, service);
-  const first = new Map(pairs.toReversed().map((pair) => [addressIn(pair), pair]));
-  const asked = await ask(pairs.filter((pair) => first.get(addressIn(pair)) === pair));
-  const rejecting = asked.filter((check) => findingOf(check) === 'rejected');
-  const rejectingAt = new Map(rejecting.map((check) => [addressIn(check), check.service]));
-  const isAsked = ({ service }: Pair) => asked.some((check) => check.service === service);
-  const later = await ask(pairs.filter((pair) => !isAsked(pair) && !rejectingAt.has(addressIn(pair))));
+  const groups = [...Map.groupBy(pairs, addressIn).values()];
+  const first = await ask(groups.flatMap((group) => group.slice(0, 1)));
+  const rejecting = first.filter((check) => findingOf(check) === 'rejected');
+  const rejectedBy = new Map(rejecting.map((check) => [addressIn(check), check.service]));
+  const others = groups.flatMap((group) => group.slice(1));
+  const later = await ask(others.filter((pair) => !rejectedBy.has(addressIn(pair))));
+  const checks = new Map([...first, ...later].map((check) => [check.service, check]));
   return pairs.map((pair) => {
-    const untried = `not tried: ${rejectingAt.get(addressIn(pair))} at the same address rejected it`;
-    const check = [...asked, ...later].find(({ service }) => service === pair.service);
-    return check ?? { ...pair, stage, finding: 'untried', detail: untried };
+    const detail = `not tried: ${rejectedBy.get(addressIn(pair))} at the same address rejected it`;
+    return checks.get(pair.service) ?? { ...pair, stage, finding: 'untried', detail };
   });
 }
 
@@ -202,7 +202,7 @@ function adviceOn(check: PairCheck, environment: string, isNew: boolean): string
   return `${reason ? `${reason} ` : ''}${advice}${check.finding === 'throttled' ? until : ''}`;
 }
 
-/** A version that was never accepted may be the fault, whatever the service answers. */
+/** A service that never accepted a version may answer 403 or a redirect because the secret is wrong. */
 const MAY_BE_WRONG =
   'Some services answer a wrong secret with a redirect or 403 (then set rejectedOn403): compare the credential with its source first.';
 

@@ -34,7 +34,7 @@ interface Options {
 export function createHttpsSender({ keepAlive = false, now = Date.now }: Options = {}): SendHttp {
   // Verification is explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would disable it.
   const tls = { minVersion: 'TLSv1.2', rejectUnauthorized: true } as const;
-  // No proxy, whatever the variables say.
+  // Node's agents take no proxy from the environment variables then.
   const pool = { ...(keepAlive && POOL), proxyEnv: {} };
   const agents = { secure: new https.Agent({ ...pool, ...tls }), plain: new http.Agent(pool) };
   const dropOld = keepAlive ? watchIdle(agents, now) : undefined;
