@@ -133,6 +133,10 @@ it('a table for 60 columns wraps the longest text, and breaks no indented name',
   expect(text).toContain('\n  payment-cleansing  ok\n');
   expect(text.split('\n').filter((line) => line.startsWith('  x'))).toHaveLength(1);
   const narrow = tableText(['NAME'], [['  payment-cleansing-service']], { stdout: { columns: 24 } } as typeof out);
+  const twoColumns = [['  payment-cleansing', 'disabled']];
+  expect(tableText(['NAME', 'STATE'], twoColumns, { stdout: { columns: 18 } } as typeof out)).toBe(
+    'NAME        STATE\n  payment-  disabled\n  cleansing\n',
+  );
   expect(narrow).toBe('NAME\n  payment-cleansing-\n  service\n');
 });
 

@@ -199,6 +199,16 @@ describe('client list with the table', () => {
     expect((await world.run('client show acme')).stderr).not.toContain('rollback');
   });
 
+  it('leads no malformed secret without a previous version to a rollback', async ({ world }) => {
+    await world.addClient('umbrella', INSIGHTS, { client_id: 'umbrella-id' });
+    await world.run('health --run');
+    const { stderr } = await world.run('client show umbrella');
+    expect(stderr).toMatch(
+      /^umbrella on customer-insights: .* secret is missing\. Store \S+ again with client put umbrella /m,
+    );
+    expect(stderr).not.toContain('rollback');
+  });
+
   it('shows the trial of a pending version, by each service', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 404 });
     await world.run('client put acme --yes', { input: WRONG });
