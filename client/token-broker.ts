@@ -155,7 +155,8 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
     fetch: async (input, init, request) => {
       assertArgument(request, USE_MEMBERS, `fetch(url, { method: "GET" }, ${PAIR})`);
       const { service } = request;
-      const signal = request.signal ?? init?.signal ?? (input instanceof Request ? input.signal : undefined);
+      const signal =
+        request.signal ?? init?.signal ?? (typeof input === 'object' && 'signal' in input ? input.signal : undefined);
       const sending = { fetch, origins: origins.get(service), ignore: (origin: string) => warn(origin, service) };
       return fetchWithToken(tokensOf({ ...request, signal }), sending, [input, init]);
     },

@@ -53,7 +53,8 @@ export async function fetchWithToken(
   { fetch, origins, ignore }: Sending,
   [input, init]: Parameters<Fetch>,
 ): Promise<Response> {
-  const request = input instanceof Request ? input : undefined;
+  // The `Request` of another implementation of `fetch`, or of a test's environment, is of another class.
+  const request = typeof input === 'object' && 'url' in input ? input : undefined;
   const url = new URL(request?.url ?? String(input));
   // Any party that sees a token on its way can use it (RFC 6750 §5.3).
   if (!isSafe(url)) throw new TypeError('a token is only sent to https:// (http:// only on loopback)');

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { TokenRefused } from '../../../client/with-token.ts';
 import { issued, problem } from './broker-answers.ts';
 import { fingerprint, goodAnswer, MINUTE_MS, NOW, PAIR, startClientWorld, tokenText } from './client-world.ts';
@@ -91,10 +91,14 @@ describe('fetch', () => {
     expect([service.requests.length, waits]).toEqual([1, []]);
   });
 
-  it('is made for a library that takes a fetch of its own', async () => {
+  /** @see e2b-dev/E2B#1610 */
+  it('is made for a library that takes a fetch of its own, and has a Request of its own', async () => {
     const { broker, service } = await startWorlds([2]);
     const fetch: typeof globalThis.fetch = broker.fetchFor(PAIR);
-    expect((await fetch(new Request(`${service.url}/x`, { ...POST, body: 'hello' }))).status).toBe(200);
+    const request = new Request(`${service.url}/x`, { ...POST, body: 'hello' });
+    vi.stubGlobal('Request', class extends Request {});
+    onTestFinished(() => void vi.unstubAllGlobals());
+    expect((await fetch(request)).status).toBe(200);
     expect(service.requests.map(({ body }) => body)).toEqual(['hello', 'hello']);
     expect(() => broker.fetchFor(Object({ client: 'acme' }))).toThrow(/service is missing.*fetchFor/);
   });
