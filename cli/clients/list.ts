@@ -86,12 +86,13 @@ function members(secret: Listed) {
       return { version: versionId, stages, stored_at: iso(dates.get(versionId)), ends: expiriesOf.get(versionId) };
     }),
     deleted_at: iso(deletedAt),
-    pairs: pairs?.map(({ service, state, since, until, detail, trial, provenAt, tokenExpiresAt }) => ({
-      ...{ service, state, since: iso(since), until: iso(until), detail },
-      proven_at: iso(provenAt),
-      token_expires_at: iso(tokenExpiresAt),
-      trial: trial && { version: trial.version, finding: trial.finding, checked_at: iso(trial.at) },
-    })),
+    pairs:
+      pairs?.map(({ service, state, since, until, detail, trial, provenAt, tokenExpiresAt }) => ({
+        ...{ service, state, since: iso(since), until: iso(until), detail },
+        proven_at: iso(provenAt),
+        token_expires_at: iso(tokenExpiresAt),
+        trial: trial && { version: trial.version, finding: trial.finding, checked_at: iso(trial.at) },
+      })) ?? null,
   };
 }
 
@@ -153,9 +154,11 @@ async function readStates(shell: Shell, found: readonly ClientSecret[], secrets:
       return own.map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret), isDenied: areDenied[index] }));
     });
     const states = await mapConcurrently(pairs, async ({ pair, current, isDenied }) => {
-      const read = await readPairState(admin, pair, current);
-      const isStopped = isDenied && read.state !== 'disabled';
-      return { ...read, current, ...(isStopped && { state: 'disabled' as const, since: undefined, until: undefined }) };
+      const stopped: PairState = { ...pair, state: 'disabled', since: undefined, until: undefined };
+      // The policy of its secret stops a client also while the table cannot be read.
+      const keep = (error: unknown) => (isDenied ? stopped : Promise.reject(error));
+      const read = await readPairState(admin, pair, current).catch(keep);
+      return { ...read, ...(isDenied && read.state !== 'disabled' && stopped), current };
     });
     return await withFindings(shell, states, table);
   } catch (error) {

@@ -78,7 +78,10 @@ describe('client list', () => {
     store('dev/acme', [[12, 'AWSCURRENT']], INSIGHTS);
     const stored_at = expect.stringMatching(/Z$/);
     const versions = [{ version: 'dev-acme-12'.padEnd(32, '0'), stages: ['AWSCURRENT'], stored_at }];
-    expect(await json()).toEqual({ environment: 'dev', clients: [{ client: 'acme', services: [INSIGHTS], versions }] });
+    expect(await json()).toEqual({
+      environment: 'dev',
+      clients: [{ client: 'acme', services: [INSIGHTS], versions, pairs: null }],
+    });
   });
 
   it('shows unproven pairs, and says so, when what health found cannot be read', async () => {
@@ -150,6 +153,9 @@ describe('client list with the table', () => {
         /^ {2}customer-insights +disabled +- +-\n {2}merchant-payment-cleansing +disabled since /m,
       );
     }
+    const unread = await answering(answerWith(400, { __type: 'AccessDeniedException' }));
+    const { stdout } = await world.run('client show acme', { env: { AWS_ENDPOINT_URL_DYNAMODB: unread.url } });
+    expect(stdout.match(/ {2}disabled +- +-$/gm)).toHaveLength(2);
   });
 
   it('shows the states when the mark for deletion of a listed secret came since', async ({ world }) => {
