@@ -7,7 +7,9 @@ import { SETTINGS_VARIABLE } from '../lib/settings/names.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
 /** Runs the named command with the streams and variables of the shell. Returns the exit code. */
-export async function runCommandLine(args: readonly string[], shell: Shell): Promise<number> {
+export async function runCommandLine(words: readonly string[], shell: Shell): Promise<number> {
+  // The `help` of `commander` finds no command below `client`.
+  const args = words[0] === 'help' ? [...words.slice(1), '--help'] : words;
   const environment = new Option('--environment <name>', 'which broker').env('TOKEN_BROKER_ENVIRONMENT');
   const program = createProgram('token-broker', shell)
     .description('Use and operate a token broker.')
@@ -40,8 +42,8 @@ hold: a service answered this version with an error, so it waits for up to an ho
 pause: a service failed, so nothing is sent for the pair for up to five minutes.
 docs/runbook.md says when to use which command.`,
       );
-    const words = program.parseOptions([...args]).operands.slice(0, 2);
-    const typed = (words[0] === 'client' ? words : words.slice(0, 1)).join(' ');
+    const operands = program.parseOptions([...args]).operands.slice(0, 2);
+    const typed = (operands[0] === 'client' ? operands : operands.slice(0, 1)).join(' ');
     const named = COMMANDS.filter(([names]) => names.includes(typed));
     // Help and an unknown command need all commands.
     for (const [[name], load, group] of named.length > 0 ? named : COMMANDS) {

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { withoutValues } from './options.ts';
+import { printJson } from './output.ts';
 import { INTERRUPTED, type Shell } from './shell.ts';
 
 /** Creates a command line without commands: data on stdout, messages on stderr. */
@@ -36,6 +37,9 @@ export async function runProgram(
     return shell.exitCode;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    return error.exitCode === 0 || error.exitCode === INTERRUPTED ? error.exitCode : 2;
+    if (error.exitCode === 0 || error.exitCode === INTERRUPTED) return error.exitCode;
+    const detail = withoutValues(error.message).replace(/^error: /, '');
+    if (args.includes('--json')) printJson(shell, { type: 'wrong-usage', detail });
+    return 2;
   }
 }

@@ -115,8 +115,24 @@ const calls = Object.entries(WRONG).flatMap(([about, rows]) =>
 it.each(calls)('$about: $args is exit code 2, repeats no value, and sends nothing', async ({ args, message, env }) => {
   const standIns = Object.fromEntries(Object.keys(NOTHING_SET).map((name) => [name, server.url]));
   const { exitCode, stdout, stderr } = await runCommandLine(args, { ...standIns, ...env });
-  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+  expect(exitCode).toBe(2);
+  if (!args.includes('--json')) expect(stdout).toBe('');
   expect(stderr).toMatch(message);
   expect(stderr).not.toMatch(new RegExp(`marked-secret|${ACCESS_TOKEN}`));
   expect(server.requests).toEqual([]);
+});
+
+/** @see opentdf/otdfctl#382, TestSprite/testsprite-cli#24 */
+it('answers wrong usage in JSON after --json, without a value', async () => {
+  const { exitCode, stdout } = await runCommandLine(['token', '--client', 'marked-secret!', '--json'], NOTHING_SET);
+  const detail = expect.stringMatching(/^option '--client <name>' is invalid\. A name has/);
+  expect({ exitCode, answer: JSON.parse(stdout) }).toEqual({ exitCode: 2, answer: { type: 'wrong-usage', detail } });
+});
+
+it('shows the help of a command below another one', async () => {
+  const { exitCode, stdout } = await runCommandLine(['help', 'client', 'put'], {});
+  expect({ exitCode, stdout }).toEqual({
+    exitCode: 0,
+    stdout: expect.stringMatching(/^Usage: token-broker client put /),
+  });
 });
