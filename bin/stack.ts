@@ -95,7 +95,7 @@ async function cdk(args: readonly string[]): Promise<number> {
   const output = args[0] === 'diff' ? 'pipe' : 'inherit';
   const child = spawn(process.execPath, [program, ...args], {
     stdio: ['inherit', output, output],
-    env: { ...process.env, ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) },
+    env: { ...process.env, ...(process.stdout.isTTY && !process.env.NO_COLOR && { FORCE_COLOR: '1' }) },
   });
   const ended = once(child, 'close');
   for (const name of ['stdout', 'stderr'] as const) {

@@ -38,7 +38,6 @@ export function addServeCommand(program: Command, shell: Shell): void {
         if (isLogged) shell.stdout.write(`${json ? JSON.stringify(call) : `${Object.values(call).join(' ')} ms`}\n`);
       };
       await explainFailure(shell, options, async () => {
-        shell.heedTermination();
         // The port is taken first: a second server on the same port ends before it touches the file.
         const server = await startServer({
           broker,

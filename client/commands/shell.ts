@@ -12,10 +12,8 @@ export interface Shell {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The AWS SDK's chain of credentials. Rejects on Ctrl-C. */
   readonly credentials: ReturnType<typeof defaultProvider>;
-  /** Aborts on Ctrl-C. */
+  /** Aborts on Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal;
-  /** Makes SIGTERM abort the signal too, instead of ending the process at once. */
-  readonly heedTermination: () => void;
   /** The exit code of a command that did not fail otherwise. */
   exitCode: 0 | 1;
 }
@@ -32,7 +30,7 @@ export function processShell(): Shell {
     // A later signal ends the process at once. npm repeats a signal that the terminal has already sent.
     setTimeout(() => process.off('SIGINT', interrupt).off('SIGTERM', interrupt), REPEATED_SIGNAL_MS).unref();
   };
-  process.on('SIGINT', interrupt);
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   const { stdin, stdout, stderr, env } = process;
   for (const stream of [stdout, stderr]) {
     // The reader of the output may stop early (`| head`), which is not a failure.
@@ -43,9 +41,8 @@ export function processShell(): Shell {
     });
   }
   const { signal } = interrupted;
-  const heedTermination = () => void process.on('SIGTERM', interrupt);
   const credentials = standardCredentials(signal);
-  return { stdin, stdout, stderr, env, credentials, signal, heedTermination, exitCode: 0 };
+  return { stdin, stdout, stderr, env, credentials, signal, exitCode: 0 };
 }
 
 const REPEATED_SIGNAL_MS = 500;

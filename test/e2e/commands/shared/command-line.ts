@@ -96,8 +96,7 @@ export function openShell(variables: Variables = {}, stdin: Shell['stdin'] = Rea
   const [stdout, stderr] = [streamTo('stdout'), streamTo('stderr')];
   const credentials = () => credentialsOf(env);
   const { signal } = interrupted;
-  const heedTermination = () => undefined;
-  const shell: Shell = { stdin, stdout, stderr, env, credentials, signal, heedTermination, exitCode: 0 };
+  const shell: Shell = { stdin, stdout, stderr, env, credentials, signal, exitCode: 0 };
   return { shell, output, interrupt: () => interrupted.abort() };
 }
 
