@@ -68,7 +68,7 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
     now: () => clock,
     sleep: async (ms) => advance(ms),
     fetch: async (input, init) => {
-      const { origin, pathname } = new URL(input instanceof Request ? input.url : input);
+      const { origin, pathname } = new URL(typeof input === 'object' && 'url' in input ? input.url : input);
       if (origin !== URL_OF_BROKER) return fetch(input, init);
       const members: FakeRequest['members'] = JSON.parse(String(init?.body));
       requests.push({ path: pathname, members });

@@ -116,9 +116,9 @@ function isStream(body: RequestInit['body']): boolean {
   return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
 }
 
-/** Reads a copy of a body while the body is sent. Returns a function for the bytes, if they are whole and few. */
-function keepCopy({ body }: Request): () => Uint8Array<ArrayBuffer> | undefined {
-  const chunks: Uint8Array[] = [];
+/** Reads a copy of a body while the body is sent. Returns a function for the copy, if they are whole and few. */
+function keepCopy({ body }: Request): () => Blob | undefined {
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
   let [size, isWhole] = [0, false];
   const read = async () => {
     for await (const chunk of body ?? []) {
@@ -131,7 +131,8 @@ function keepCopy({ body }: Request): () => Uint8Array<ArrayBuffer> | undefined 
   };
   // The body itself fails in the same way.
   read().catch(() => undefined);
-  return () => (isWhole ? Buffer.concat(chunks) : undefined);
+  // Node 22 sends no bytes a second time, after a redirect.
+  return () => (isWhole ? new Blob(chunks) : undefined);
 }
 
 const MAX_COPY_BYTES = 1024 * 1024;

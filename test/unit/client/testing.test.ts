@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { TokenBrokerError, TokenRefused } from '../../../client/index.ts';
 import { createFakeBroker } from '../../../client/testing.ts';
 import { PROBLEMS } from '../../../functions/vocabulary.ts';
@@ -53,7 +53,11 @@ it('a fake broker lets `fetch` reach the service with the token of the test', as
       return new Response(null, { status: count === 1 ? 401 : 204 });
     },
   });
-  const { status } = await broker.fetch('https://insights.example.com/v1', undefined, PAIR);
+  const request = new Request('https://insights.example.com/v1');
+  // Frameworks and test environments replace the class.
+  vi.stubGlobal('Request', class extends Request {});
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const { status } = await broker.fetch(request, undefined, PAIR);
   expect({ status, seen }).toEqual({ status: 204, seen: ['Bearer fake-token-1', 'Bearer fake-token-2'] });
 });
 

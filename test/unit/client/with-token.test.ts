@@ -9,6 +9,7 @@ async function startWorlds(accepted: readonly number[], ...answers: readonly Ans
   const service = await startLoopbackServer((response, request) => {
     const isAccepted = accepted.some((n) => request.headers.authorization === `Bearer ${tokenText(n)}`);
     const refusal = request.url === '/forbidden' ? 403 : 401;
+    if (isAccepted && request.url === '/moved') return answerWith(307, {}, { location: '/x' })(response, request);
     answerWith(isAccepted ? 200 : refusal, { isAccepted })(response, request);
   });
   onTestFinished(service.close);
@@ -91,15 +92,15 @@ describe('fetch', () => {
     expect([service.requests.length, waits]).toEqual([1, []]);
   });
 
-  /** @see e2b-dev/E2B#1610 */
+  /** @see e2b-dev/E2B#1610, nodejs/undici#4789 */
   it('is made for a library that takes a fetch of its own, and has a Request of its own', async () => {
     const { broker, service } = await startWorlds([2]);
     const fetch: typeof globalThis.fetch = broker.fetchFor(PAIR);
-    const request = new Request(`${service.url}/x`, { ...POST, body: 'hello' });
+    const request = new Request(`${service.url}/moved`, { ...POST, body: 'hello' });
     vi.stubGlobal('Request', class extends Request {});
     onTestFinished(() => void vi.unstubAllGlobals());
     expect((await fetch(request)).status).toBe(200);
-    expect(service.requests.map(({ body }) => body)).toEqual(['hello', 'hello']);
+    expect(service.requests.map(({ body }) => body)).toEqual(['hello', 'hello', 'hello']);
     expect(() => broker.fetchFor(Object({ client: 'acme' }))).toThrow(/service is missing.*fetchFor/);
   });
 
