@@ -39,24 +39,19 @@ interface ReadOptions {
  * five minutes before their `expiration`. Wrap only a provider that always returns the same identity.
  */
 export function keepAwsCredentials(read: ReadAwsCredentials): ReadAwsCredentials {
-  let kept: AwsCredentials | undefined;
   let reading: Promise<AwsCredentials> | undefined;
-  let readSince = 0;
-  return async (options) => {
+  let freshUntil = 0;
+  return (options) => {
     const now = Date.now();
-    if (kept && !options?.forceRefresh && now < endOf(kept) - EARLY_MS) return kept;
-    // The callers meanwhile wait for the new credentials, too.
-    kept = undefined;
-    if (reading === undefined || now - readSince >= READ_LIMIT_MS) reading = read(options);
-    else return reading;
-    readSince = now;
-    const own = reading;
-    try {
-      kept = await own;
-      return kept;
-    } finally {
-      if (reading === own) reading = undefined;
-    }
+    if (reading !== undefined && now < freshUntil && !options?.forceRefresh) return reading;
+    const own = Promise.resolve().then(() => read(options));
+    const keepUntil = (end: number) => {
+      if (reading === own) freshUntil = end;
+    };
+    reading = own;
+    freshUntil = now + READ_LIMIT_MS;
+    own.then((credentials) => keepUntil(endOf(credentials) - EARLY_MS)).catch(() => keepUntil(0));
+    return own;
   };
 }
 
