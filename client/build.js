@@ -8,16 +8,15 @@ const oneClient = {
   setup: ({ onResolve }) => onResolve({ filter: /\/index\.ts$/ }, () => ({ path: './index.js', external: true })),
 };
 const common = { bundle: true, packages: 'external', platform: 'node', target: 'node22' };
-const testing = { ...common, entryPoints: ['testing.ts'], plugins: [oneClient] };
+const others = { testing: 'testing.ts', commands: 'commands/main.ts' };
 
 await build({ ...common, entryPoints: ['index.ts'], format: 'esm', outdir: 'dist/esm' });
-await build({ ...testing, format: 'esm', outdir: 'dist/esm' });
-await build({ ...testing, entryPoints: ['commands/main.ts'], format: 'esm', outfile: 'dist/esm/commands.js' });
+await build({ ...common, entryPoints: others, plugins: [oneClient], format: 'esm', outdir: 'dist/esm' });
 
 // `import()` becomes `require`: Jest loads CommonJS and has no `import()`.
 const cjs = { format: 'cjs', outdir: 'dist/cjs', supported: { 'dynamic-import': false } };
 await build({ ...common, ...cjs, entryPoints: ['index.ts'] });
-await build({ ...testing, ...cjs });
+await build({ ...common, ...cjs, entryPoints: ['testing.ts'], plugins: [oneClient] });
 
 // The same types again: the package.json next to them makes TypeScript read them as CommonJS.
 cpSync('dist/esm', 'dist/cjs', { recursive: true, filter: (path) => !path.endsWith('.js') });

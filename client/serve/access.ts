@@ -11,17 +11,10 @@ export class Refusal extends Error {
 
   constructor(status: number, type: string, detail: string, headers: Record<string, string> = {}) {
     super(`${type}: ${detail}`);
-    const members = {
-      type,
-      title: 'The request is refused',
-      status,
-      detail,
-      retryable: false,
-      request_id: randomUUID(),
-    };
+    const problem = { type, title: 'The request is refused', status, detail, retryable: false };
     // Some OAuth libraries recognize a failure only by its `error`.
-    const error = status === 401 ? 'invalid_client' : 'invalid_request';
-    this.answer = respond(status, { ...members, error, error_description: detail }, headers);
+    const error = { error: status === 401 ? 'invalid_client' : 'invalid_request', error_description: detail };
+    this.answer = respond(status, { ...problem, request_id: randomUUID(), ...error }, headers);
   }
 }
 

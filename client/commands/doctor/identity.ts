@@ -1,4 +1,3 @@
-import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { signPost } from '../../../functions/sigv4.ts';
 import { ASSUMED_ROLE_ARN, urlSuffixOf } from '../../../functions/vocabulary.ts';
 import { type Endpoint, safeCause } from '../../index.ts';
@@ -6,7 +5,7 @@ import { aborted, emptyProfile } from '../failure.ts';
 import type { Shell } from '../shell.ts';
 import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
-type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
+type Credentials = Awaited<ReturnType<Shell['credentials']>>;
 
 /** Finds the AWS credentials that would sign a call. Returns no credentials if they are missing or expired. */
 export async function findCredentials(shell: Shell) {
