@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { type Command, InvalidArgumentError } from 'commander';
+import { serviceUrlFault } from '../../functions/service-url.ts';
+import { NAME_PATTERN } from '../../functions/vocabulary.ts';
 import { safeCause } from '../index.ts';
 import type { Forwarding } from '../serve/forward.ts';
 import { KeyFileRefused, writeKeyFile } from '../serve/key.ts';
 import { startServer } from '../serve/server.ts';
-import { type Apis, parseApi } from '../serve/target.ts';
+import type { Apis } from '../serve/target.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
 import { addConnectionOptions, type CallerOptions, connect, invocation, parseWhole } from './options.ts';
 import { note, printJson } from './output.ts';
@@ -16,7 +18,7 @@ export function addServeCommand(program: Command, shell: Shell): void {
     .description('Run a broker for programs on this machine: with a key they get tokens, or call APIs without a token.')
     .option('--port <n>', 'the port on 127.0.0.1; 0 selects a free port', parseWhole('numbers', 0, 65_535), 2_775)
     .option('--key-file <path>', 'where to write the new key (default: in a new folder)')
-    .option('--api <service=url>', 'forward /api/CLIENT/SERVICE/… to this API, with the token; repeatable', addApi)
+    .option('--api <service=url>', 'forward /api/CLIENT/SERVICE/… to this API, with the token; repeatable', parseApi)
     .option('--api-timeout <s>', 'how long an API may be silent', parseWhole('seconds', 1, 3_600), 60)
     .option('--no-token', 'issue no tokens: only forward calls')
     .option('--log', 'print a line for each forwarded call: client, service, method, status, time')
@@ -45,7 +47,7 @@ export function addServeCommand(program: Command, shell: Shell): void {
           port: options.port,
           note: (line) => note(shell, line),
           hasToken,
-          forwarding: apis && { broker, apis, silenceMs: apiTimeout * 1_000, log },
+          forwarding: apis && { apis, silenceMs: apiTimeout * 1_000, log },
         }).catch(NO_PORT);
         let file: Awaited<ReturnType<typeof writeKeyFile>> | undefined;
         try {
@@ -72,14 +74,16 @@ interface ServeOptions extends CallerOptions {
   readonly log?: boolean;
 }
 
-function addApi(text: string, others: Apis = new Map()): Apis {
-  try {
-    const [service, api] = parseApi(text);
-    if (!others.has(service)) return new Map([...others, [service, api]]);
-  } catch (error) {
-    throw new InvalidArgumentError(Object(error).message);
+/** Adds the API of a service to the others: `SERVICE=URL`. */
+export function parseApi(text: string, others: Apis = new Map()): Apis {
+  const [, service = '', url = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
+  const fault = serviceUrlFault(url, { allowLoopback: true });
+  if (!NAME_PATTERN.test(service)) {
+    throw new InvalidArgumentError('Write SERVICE=URL: customer-insights=https://api.example.com');
   }
-  throw new InvalidArgumentError('Name each service once.');
+  if (fault !== undefined) throw new InvalidArgumentError(`The URL of ${service} ${fault}.`);
+  if (others.has(service)) throw new InvalidArgumentError('Name each service once.');
+  return new Map([...others, [service, new URL(url)]]);
 }
 
 /** The address and how to call it, without a key or a token. */

@@ -12,10 +12,11 @@ import {
 } from '../index.ts';
 import { Refusal } from './access.ts';
 import { readBody } from './body.ts';
-import { type ApiCall, type Apis, parseTarget } from './target.ts';
+import { type Apis, parseTarget } from './target.ts';
+
+type Broker = Pick<TokenBroker, 'withToken'>;
 
 export interface Forwarding {
-  readonly broker: Pick<TokenBroker, 'withToken'>;
   readonly apis: Apis;
   /** The limit for a pause of the API, and of a caller in its body. */
   readonly silenceMs: number;
@@ -27,7 +28,7 @@ export interface Forwarding {
  * Forwards calls to the APIs of services, with the token of the pair in place of the key, and streams the answers back.
  * After a 401, reports the token and repeats the call once, if its body was small enough to keep.
  */
-export function createForwarding({ broker, key, apis, silenceMs, log }: Forwarding & { readonly key: string }) {
+export function createForwarding(broker: Broker, key: string, { apis, silenceMs, log }: Forwarding) {
   /** Throws only before an answer has begun. @throws Refusal, Problem, TokenBrokerError */
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { url, ...pair } = admit(request);
@@ -70,7 +71,7 @@ export function createForwarding({ broker, key, apis, silenceMs, log }: Forwardi
   };
 
   /** @throws Refusal, Problem */
-  function admit({ url = '', method = '', headers }: IncomingMessage): ApiCall {
+  function admit({ url = '', method = '', headers }: IncomingMessage) {
     const call = parseTarget(apis, url);
     // Escapes must not hide the key, which is in ASCII.
     const bytes = url.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));

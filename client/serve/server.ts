@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Server } from 'node:net';
 import { oauthToken } from '../../functions/broker/http/oauth.ts';
-import type { Dialect } from '../../functions/broker/http/request.ts';
 import {
+  type Dialect,
   parseIssueRequest,
   parseOAuthForm,
   parseWhoamiRequest,
@@ -20,7 +20,7 @@ import { createForwarding, type Forwarding } from './forward.ts';
 import { proofOf } from './key.ts';
 
 interface Options {
-  readonly broker: Pick<TokenBroker, 'token' | 'whoami'>;
+  readonly broker: Pick<TokenBroker, 'token' | 'whoami' | 'withToken'>;
   /** The key. Default: a new key, which names the port. */
   readonly key?: string | undefined;
   /** The port. 0 selects a free port. */
@@ -46,7 +46,7 @@ export async function startServer({ broker, note, hasToken = true, forwarding, .
   const port = typeof address === 'object' && address !== null ? address.port : options.port;
   const key = options.key ?? `tbk-${port}-${randomBytes(32).toString('base64url')}`;
   const access = createAccess(key);
-  const forward = forwarding && createForwarding({ ...forwarding, key });
+  const forward = forwarding && createForwarding(broker, key, forwarding);
   server.on('request', async (request, response) => {
     // A call may have begun before the end.
     response.once('close', () => isEnding && request.socket.end());

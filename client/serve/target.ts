@@ -1,25 +1,8 @@
 import { Problem } from '../../functions/broker/problem.ts';
-import { serviceUrlFault } from '../../functions/service-url.ts';
 import { NAME_PATTERN } from '../../functions/vocabulary.ts';
 
 /** The API of each service that calls are forwarded to. */
 export type Apis = ReadonlyMap<string, URL>;
-
-/** Reads the API of a service: `SERVICE=URL`. @throws TypeError that says what to write instead */
-export function parseApi(text: string): readonly [service: string, api: URL] {
-  const [, service = '', url = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
-  if (!NAME_PATTERN.test(service)) throw new TypeError('Write SERVICE=URL: customer-insights=https://api.example.com');
-  const fault = serviceUrlFault(url, { allowLoopback: true });
-  if (fault !== undefined) throw new TypeError(`The URL of ${service} ${fault}.`);
-  return [service, new URL(url)];
-}
-
-/** A call of an API, with the token of a pair. */
-export interface ApiCall {
-  readonly client: string;
-  readonly service: string;
-  readonly url: URL;
-}
 
 /**
  * Reads `/api/CLIENT/SERVICE/rest` as a call of that service's API. Throws for any other target, and for a target that
@@ -27,7 +10,7 @@ export interface ApiCall {
  *
  * @throws Problem `not-found`
  */
-export function parseTarget(apis: Apis, target: string): ApiCall {
+export function parseTarget(apis: Apis, target: string) {
   const [, client = '', service = '', rest = ''] = /^\/api\/([^/?]{1,63})\/([^/?]{1,63})(.*)$/s.exec(target) ?? [];
   const api = apis.get(service);
   if (api === undefined || !NAME_PATTERN.test(client)) {

@@ -58,12 +58,12 @@ const REPORTING = { accessKeyId: 'AKIDLOCALREPORTING', secretAccessKey: 'local-r
 async function startServing() {
   const key = 'the-key-of-this-test-and-of-no-other';
   const asked: string[] = [];
-  const { token, whoami } = createTokenBroker({ url: broker().url, credentials: REPORTING });
-  const counting: typeof token = (request) => {
+  const own = createTokenBroker({ url: broker().url, credentials: REPORTING });
+  const token: typeof own.token = (request) => {
     asked.push(request.client);
-    return token(request);
+    return own.token(request);
   };
-  const server = await startServer({ broker: { token: counting, whoami }, key, port: 0, note: () => undefined });
+  const server = await startServer({ broker: { ...own, token }, key, port: 0, note: () => undefined });
   onTestFinished(() => server.close(0));
   return { url: server.url, key, asked };
 }

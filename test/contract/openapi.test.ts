@@ -4,8 +4,8 @@ import formats from 'ajv-formats';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
+import { parseApi } from '../../client/commands/serve.ts';
 import { startServer } from '../../client/serve/server.ts';
-import { parseApi } from '../../client/serve/target.ts';
 import { createFakeBroker } from '../../client/testing.ts';
 import { parseCheckRequest, parseIssueRequest } from '../../functions/broker/http/request.ts';
 import { Problem } from '../../functions/broker/problem.ts';
@@ -122,13 +122,9 @@ describe('docs/serve.yaml', () => {
       if (request.client === 'denied') fake.fail('access-denied');
       return fake.broker.token(request);
     };
-    const broker = { token, whoami: fake.broker.whoami };
-    const forwarding = {
-      broker: fake.broker,
-      apis: new Map([parseApi('customer-insights=http://127.0.0.1:9')]),
-      silenceMs: 60_000,
-      log: () => undefined,
-    };
+    const broker = { ...fake.broker, token };
+    const apis = parseApi('customer-insights=http://127.0.0.1:9');
+    const forwarding = { apis, silenceMs: 60_000, log: () => undefined };
     const note = () => undefined;
     const server = await startServer({ broker, key: key['x-token-broker-key'], port: 0, note, forwarding });
     onTestFinished(() => server.close(0));

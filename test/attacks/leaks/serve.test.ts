@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createTokenBroker } from '../../../client/index.ts';
-import { startServer } from '../../../client/serve/server.ts';
-import { parseApi } from '../../../client/serve/target.ts';
 import { ACCESS } from '../../support/example.ts';
 import { send } from '../../support/requests.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
+import { startServing } from '../../unit/client/serve/forward-world.ts';
 import { findLeaks, marksOf, SPELLINGS } from './marks.ts';
 import { captureOutput } from './output.ts';
 
@@ -74,11 +73,12 @@ describe.each(SPELLINGS)('token-broker serve, with %s marks', (spelling) => {
     onTestFinished(api.close);
     written = captureOutput();
     const { ask, notes, calls } = await start(api.url);
-    const bearer = `Bearer ${key}`;
+    const bearer = `bearer ${key}`;
+    const basic = `Basic ${Buffer.from(`acme:${encodeURIComponent(key)}`).toString('base64')}`;
     const headers = [
       { 'x-token-broker-key': key, cookie: `k=${key}`, 'x-api-key': key },
-      { authorization: bearer, 'x-copy': bearer },
-      { authorization: `Basic ${Buffer.from(`acme:${encodeURIComponent(key)}`).toString('base64')}` },
+      { authorization: bearer, 'x-copy': bearer, 'x-token-broker-key': key },
+      { authorization: basic, 'x-copy': basic },
       { authorization: `Bearer ${key}x` },
     ];
     const answered = [];
@@ -92,6 +92,7 @@ describe.each(SPELLINGS)('token-broker serve, with %s marks', (spelling) => {
     // The API gets the token that the call has, and the token in its own header.
     const withoutToken = JSON.stringify(sentOn, (_, value) => (value === `Bearer ${token}` ? '' : value));
     expect(withoutToken).not.toContain(key);
+    expect(withoutToken).not.toContain(basic);
     expect(sentOn.every((request) => request.headers.authorization === `Bearer ${token}`)).toBe(true);
     expect(sentOn.length).toBeGreaterThan(2);
     expectNoLeak({ notes, calls, answered });
@@ -116,16 +117,9 @@ describe.each(SPELLINGS)('token-broker serve, with %s marks', (spelling) => {
   }
 
   async function start(api?: string) {
-    const notes: string[] = [];
-    const calls: unknown[] = [];
-    const log = (call: unknown) => void calls.push(call);
     const credentials = { ...ACCESS.credentials, sessionToken };
-    const client = createTokenBroker({ url: broker.url, credentials, maxAttempts: 1 });
-    const note = (line: string) => void notes.push(line);
-    const apis = api === undefined ? undefined : new Map([parseApi(`customer-insights=${api}`)]);
-    const forwarding = apis && { broker: client, apis, silenceMs: 60_000, log };
-    const { url, close } = await startServer({ broker: client, key, port: 0, note, forwarding });
-    onTestFinished(() => close(0));
+    const own = createTokenBroker({ url: broker.url, credentials, maxAttempts: 1 });
+    const { url, notes, calls } = await startServing({ broker: own, key, api });
     const ask = (headers: Record<string, string>, body: string, path = '/token') =>
       send({ method: 'POST', url: url + path, headers: { 'content-type': FORM, ...headers }, body });
     return { ask, notes, calls };

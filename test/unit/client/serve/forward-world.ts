@@ -3,10 +3,10 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { onTestFinished, vi } from 'vitest';
+import { parseApi } from '../../../../client/commands/serve.ts';
 import type { TokenBroker } from '../../../../client/index.ts';
 import type { Forwarding } from '../../../../client/serve/forward.ts';
 import { startServer } from '../../../../client/serve/server.ts';
-import { parseApi } from '../../../../client/serve/target.ts';
 import { createFakeBroker } from '../../../../client/testing.ts';
 
 export const KEY = 'a-key-of-at-least-thirty-two-characters';
@@ -21,13 +21,13 @@ interface Received {
   readonly rawHeaders: readonly string[];
 }
 
-interface Options extends Partial<Omit<Forwarding, 'apis'>> {
+interface Options extends Pick<Serving, 'broker'> {
   readonly base?: string;
   readonly api?: Handler;
 }
 
 /** A server that forwards to an API on loopback, with the tokens of a broker in memory. */
-export async function startForwarding({ base = '', api = ok, silenceMs = 60_000, ...options }: Options = {}) {
+export async function startForwarding({ base = '', api = ok, ...serving }: Options = {}) {
   const received: Received[] = [];
   const service = createServer((request, response) => {
     const { method = '', url = '', headers, rawHeaders } = request;
@@ -39,37 +39,32 @@ export async function startForwarding({ base = '', api = ok, silenceMs = 60_000,
   await once(service, 'listening');
   onTestFinished(() => void service.close().closeAllConnections());
   const apiUrl = `http://127.0.0.1:${Object(service.address()).port}`;
-
-  const calls: Parameters<Forwarding['log']>[0][] = [];
-  const apis = new Map([parseApi(`customer-insights=${apiUrl}${base}`)]);
-  const log: Forwarding['log'] = (call) => void calls.push(call);
-  const world = await startServing({
-    key: KEY,
-    forwarding: (broker) => ({ broker, apis, silenceMs, log, ...options }),
-  });
-  return { ...world, service, apiUrl, received, calls };
+  return { ...(await startServing({ key: KEY, api: apiUrl + base, ...serving })), service, apiUrl, received };
 }
 
 interface Serving {
   /** Default: a key of its own. */
   readonly key?: string;
   readonly broker?: Partial<TokenBroker>;
-  readonly forwarding?: (broker: TokenBroker) => Forwarding;
+  /** The API that calls are forwarded to. */
+  readonly api?: string | undefined;
 }
 
 /** A server on a free port in front of a broker in memory. */
-export async function startServing({ key, broker, forwarding }: Serving = {}) {
+export async function startServing({ key, broker, api }: Serving = {}) {
   const fake = createFakeBroker();
   const notes: string[] = [];
+  const calls: Parameters<Forwarding['log']>[0][] = [];
+  const log: Forwarding['log'] = (call) => void calls.push(call);
   const server = await startServer({
     broker: { ...fake.broker, ...broker },
     key,
     port: 0,
     note: (line) => void notes.push(line),
-    forwarding: forwarding?.(fake.broker),
+    forwarding: api === undefined ? undefined : { apis: parseApi(`customer-insights=${api}`), silenceMs: 60_000, log },
   });
   onTestFinished(() => server.close(0));
-  return { ...server, fake, notes };
+  return { ...server, fake, notes, calls };
 }
 
 /** An API that reads the body and answers with it. */
