@@ -6,6 +6,7 @@ import { runCommandLine } from './shared/command-line.ts';
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
 const TOKEN = ['token', '--client', 'acme', '--service', 'customer-insights'];
 const PUT = ['client', 'put', 'acme'];
+const TWICE = ['serve', '--api', 'a=https://a.example.com', '--api'];
 const IN_DEV = ['--environment', 'dev'];
 /** No stand-in at all, as in a shell into which nothing of `npm start` was copied. */
 const NOTHING_SET = { TOKEN_BROKER_URL: '', AWS_ENDPOINT_URL: '' };
@@ -57,6 +58,10 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   serve: [
     [['serve', '--url', ''], /where is the broker\?/],
     [['serve', '--port', '70000'], /--port/],
+    [[...TWICE, 'a=https://b.example.com'], /Name each service once/],
+    [['serve', '--api', 'a=https://user:marked-secret@a.example.com'], /must not contain a user name/],
+    [[...TWICE.slice(0, 3), '--api-timeout', '0'], /Give whole seconds, 1 to 3600/],
+    [['serve', '--no-token'], /--no-token and --log need an --api/],
     [['serve'], /must have 32 to 256 letters/, { TOKEN_BROKER_SERVE_KEY: 'marked-secret' }],
     [
       ['serve', '--key-file', 'key'],
