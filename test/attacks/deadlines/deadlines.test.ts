@@ -2,10 +2,11 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { tokenAttributes } from '../../../functions/aws/pair-table/item.ts';
 import { createSealer } from '../../../functions/aws/sealing/sealing.ts';
+import { answerOfAws } from '../../support/cold-start/exchange.ts';
 import { START } from '../../support/example.ts';
 import { exampleToken } from '../../support/pair/pair-examples.ts';
 import { exampleKey, keysOf } from '../../support/pair/pair-table.ts';
-import { type ALL_WELL, NEVER, SEALING_KEY, startDeadlineWorld, WELL, type Weather } from './world.ts';
+import { type ALL_WELL, NEVER, startDeadlineWorld, WELL, type Weather } from './world.ts';
 
 let world: ReturnType<typeof startDeadlineWorld> | undefined;
 afterEach(() => end());
@@ -58,7 +59,7 @@ const OF_ENDPOINTS = ['unavailable', 'timeout', 'error'].map((word) => `token-en
 const ANSWERS = [200, 'credential-rejected', 'secrets-unavailable', 'table-unavailable', ...OF_ENDPOINTS];
 
 type History = 'starting' | 'cold' | 'memory' | 'old-memory';
-type Table = keyof typeof TABLES;
+type Table = 'empty' | keyof typeof TABLES;
 
 const weather: fc.Arbitrary<Weather> = fc.oneof(
   { weight: 3, arbitrary: fc.constant(WELL) },
@@ -87,7 +88,6 @@ const scenarios = fc.record({
 
 /** The table as other instances have left it when the call begins. */
 const TABLES = {
-  empty: async () => undefined,
   /** Another instance holds the lease and never publishes a token. */
   leased: async () => ({ ...SEEN, lease: { S: JSON.stringify({ id: 'another', until: Date.now() + 6_000 }) } }),
   living: () => sealed(3_600_000),
@@ -99,9 +99,11 @@ const SEEN = { tag: { S: 'seen' } };
 
 /** A token of an hour that lives this long from now. */
 async function sealed(restMs: number) {
-  const sealer = createSealer('test', keysOf(exampleKey(SEALING_KEY.version, SEALING_KEY.text)));
+  const { VersionId, SecretString } = Object(answerOfAws('secretsmanager.GetSecretValue', '{}', new Map()));
+  const sealer = createSealer('test', keysOf(exampleKey(VersionId, SecretString)));
   const expiresAt = Date.now() + restMs;
-  const token = exampleToken({ issuedAt: expiresAt - 3_600_000, refreshAt: expiresAt - 720_000, expiresAt });
+  const times = { issuedAt: expiresAt - 3_600_000, refreshAt: expiresAt - 720_000, expiresAt };
+  const token = exampleToken({ ...times, credentialVersion: VersionId });
   const publication = await sealer.seal({ client: 'acme', service: 'customer-insights' }, token);
   const { token: visible, sealed: bytes } = tokenAttributes(publication);
   if (visible?.S === undefined || bytes?.B === undefined) throw new Error('there is no token to store');
@@ -117,7 +119,7 @@ async function begin(history: History, table: Table, seed: number) {
     expect((await world.invoke(15_000)).status).toBe(200);
     world.pass(history === 'memory' ? 400_000 : 4_000_000);
   }
-  world.state.item = await TABLES[table]();
+  if (table !== 'empty') world.put(await TABLES[table]());
   return world;
 }
 

@@ -6,6 +6,7 @@ import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts'
 import { SendFailure, type SendHttp } from '../../../functions/broker/token-request/send-http.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { functionUrlEvent } from '../../support/aws/function-url-events.ts';
+import { answerOfAws, type Item } from '../../support/cold-start/exchange.ts';
 import { ACCESS, exampleSettings } from '../../support/example.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
 
@@ -23,8 +24,6 @@ export const NEVER: Weather = { delayMs: Number.POSITIVE_INFINITY };
 export const ALL_WELL = { read: WELL, acquire: WELL, write: WELL, secret: WELL, sealingKey: WELL, tokenEndpoint: WELL };
 type Name = keyof typeof ALL_WELL;
 
-export const SEALING_KEY = { version: 'key-1', text: 'a sealing key for tests, long enough' };
-
 /**
  * The whole token function on a clock that only the test moves: real rules and adapters; their dependencies answer
  * as the weather says. Time is stopped until `end`.
@@ -40,7 +39,7 @@ export function startDeadlineWorld(start: number, seed = 1) {
   syncBuiltinESMExports();
   const random = vi.spyOn(Math, 'random').mockImplementation(seededRandom(seed));
   const surroundings = createSurroundings();
-  const { state, open, began } = surroundings;
+  const { state, items, open, began } = surroundings;
   const tokenFunction = createTokenFunction({
     environment: 'test',
     tableName: 'pairs',
@@ -53,6 +52,8 @@ export function startDeadlineWorld(start: number, seed = 1) {
     state,
     readFirst: () => run(tokenFunction.readFirst()),
     invoke: (...request: Parameters<typeof ask>) => run(ask(...request)),
+    /** Stores the item of the pair as JSON carries it. Its bytes are base64. */
+    put: (item: object) => void items.set(KEY, JSON.parse(JSON.stringify({ ...item, pair: { S: KEY } }))),
     pass: (ms: number) => void vi.setSystemTime(Date.now() + ms),
 
     /** Expects that no work is under way, and that no work begins later. */
@@ -84,7 +85,8 @@ export function startDeadlineWorld(start: number, seed = 1) {
 
 /** AWS, behind the real clients, and the service: each answers as its weather says. */
 function createSurroundings() {
-  const state = { weathers: ALL_WELL, item: undefined as WireItem | undefined };
+  const state = { weathers: ALL_WELL };
+  const items = new Map<string, Item>();
   const open = new Set<string>();
   const began: Name[] = [];
 
@@ -100,47 +102,13 @@ function createSurroundings() {
     }
   }
 
-  const dynamodb = createDynamoDB({
-    ...ACCESS,
-    async send({ headers, body }, { signal }) {
-      const isRead = `${headers['x-amz-target']}`.endsWith('GetItem');
-      const input = JSON.parse(body);
-      const takesLease = input.ExpressionAttributeValues?.[':lease'] !== undefined;
-      const name = isRead ? 'read' : takesLease ? 'acquire' : 'write';
-      const act = () => (isRead ? answerOf({ Item: state.item && { ...state.item, ...input.Key } }) : write(input));
-      return lasts(name, state.weathers[name], act, signal);
-    },
-  });
-
-  /** An `UpdateItem` as the pair table writes it: each name is set to its value, or removed. */
-  function write({ ExpressionAttributeNames: names, ExpressionAttributeValues: values }: WireUpdate) {
-    const tag = state.item?.tag?.S;
-    const isSeen = tag === undefined || [values[':seen']?.S, values[':tag']?.S].includes(tag);
-    if (!isSeen) return { ...answerOf({ __type: 'ConditionalCheckFailedException', Message: 'no' }), status: 400 };
-    const item: Record<string, WireValue> = { ...state.item };
-    for (const name of Object.values(names)) {
-      const value = values[`:${name}`];
-      if (value === undefined) delete item[name];
-      else item[name] = value;
-    }
-    state.item = item;
-    return answerOf({});
-  }
-
-  const secretsManager = createSecretsManager({
-    ...ACCESS,
-    async send({ body }, { signal }) {
-      const { SecretId: Name, VersionStage } = JSON.parse(body);
-      const isKey = `${Name}`.startsWith('token-broker-keys/');
-      const SecretString = isKey
-        ? SEALING_KEY.text
-        : JSON.stringify({ client_id: 'id', secret: 'secret', services: 'all' });
-      const VersionId = isKey ? SEALING_KEY.version : 'v1';
-      const secret = { Name, VersionStages: [VersionStage], VersionId, SecretString };
-      const name = isKey ? 'sealingKey' : 'secret';
-      return lasts(name, state.weathers[name], () => answerOf(secret), signal);
-    },
-  });
+  const aws: SendHttp = async ({ headers, body }, { signal }) => {
+    const target = `${headers['x-amz-target']}`;
+    const name = nameOf(target, body);
+    return lasts(name, state.weathers[name], () => answerOf(answerOfAws(target, body, items)), signal);
+  };
+  const access = { ...ACCESS, send: aws };
+  const clients = { dynamodb: createDynamoDB(access), secretsManager: createSecretsManager(access) };
 
   const send: SendHttp = async (_request, { timeoutMs }) => {
     const { delayMs, fails, status = 200 } = state.weathers.tokenEndpoint;
@@ -151,17 +119,17 @@ function createSurroundings() {
       throw isLate ? new SendFailure('timeout', 'ETIMEDOUT') : new SendFailure('connect', 'ECONNREFUSED');
     });
   };
-  return { state, open, began, dynamodb, secretsManager, send };
+  return { state, items, open, began, ...clients, send };
 }
 
-interface WireUpdate {
-  readonly ExpressionAttributeNames: Readonly<Record<string, string>>;
-  readonly ExpressionAttributeValues: WireItem;
+/** Returns what a call of AWS is to the broker. */
+function nameOf(target: string, input: string): Name {
+  if (target.endsWith('.GetItem')) return 'read';
+  if (target.endsWith('.UpdateItem')) return input.includes('":lease":') ? 'acquire' : 'write';
+  return input.includes('token-broker-keys/') ? 'sealingKey' : 'secret';
 }
 
-/** As JSON carries an item: bytes are base64. */
-type WireItem = Readonly<Record<string, WireValue>>;
-type WireValue = Readonly<Record<string, string>>;
+const KEY = 'acme/customer-insights';
 
 function answerOf(members: object) {
   const body = new TextEncoder().encode(JSON.stringify(members));
