@@ -36,16 +36,24 @@ describe('npm run deploy', () => {
     ],
     ['gets a token without a rule', { probe: GIVEN }, /error: a role .* was not refused: a-token\n.*release back/],
   ])('fails, and asks for no other run, when the run %s', async (_, run, said) => {
-    const { deployTo, state } = await startWorld(DEPLOYED);
-    state.run = run;
+    const { deployTo, state } = await startWorld({ stack: DEPLOYED, run });
     const { exitCode, told } = await deployTo(DEV);
     expect({ exitCode, runs: state.runs.length }).toEqual({ exitCode: 1, runs: 1 });
     expect(told.join('\n')).toMatch(said);
   });
 
+  it.each([
+    ['the first deployment', {}, 'fix it, and deploy again.'],
+    ['a deployment after a failed first one', { stack: ROLLED_BACK }, 'fix it, and deploy again.'],
+    ['a later deployment', { stack: DEPLOYED }, 'release back --environment dev).'],
+    ['a stack that it may not see', { denied: 'DescribeStacks' }, 'release back --environment dev).'],
+  ])('advises what there is to do when the run after %s finds a fault', async (_, world, advice) => {
+    const { deployTo } = await startWorld({ ...world, run: failedWith('internal') });
+    expect((await deployTo(DEV)).told.at(-1)).toContain(advice);
+  });
+
   it('passes while Secrets Manager cannot be read, which is not the fault of a version', async () => {
-    const { deployTo, state } = await startWorld();
-    state.run = failedWith('secrets-unavailable');
+    const { deployTo } = await startWorld({ run: failedWith('secrets-unavailable') });
     expect(await deployTo(DEV)).toMatchObject({ exitCode: 0, stdout: 'CLIENT  other\nacme    secrets-unavailable\n' });
   });
 
@@ -57,187 +65,130 @@ describe('npm run deploy', () => {
   });
 });
 
-describe('npm run deploy asks Lambda for the account', () => {
-  const OWN = { 'token-broker-prod': 50, 'token-broker-health-prod': 10 };
+const OWN = { 'token-broker-prod': 50, 'token-broker-health-prod': 10 };
+const THREE = { ...DEV, provisionedConcurrency: 3 };
+const inStatus = (StackStatus: string) => ({ stack: { ...DEPLOYED, StackStatus } });
 
-  it.each<[what: string, concurrency: Concurrency]>([
-    ['as much as a first deployment needs', { unreserved: 160 }],
-    ['its own reservations of today counted as free', { unreserved: 100, own: OWN }],
-    ['functions that reserve nothing yet', { unreserved: 160, own: {} }],
-  ])('and goes on with %s', async (_, concurrency) => {
-    const { deployTo, state } = await startWorld();
-    state.concurrency = concurrency;
-    expect(await deployTo(PROD)).toMatchObject({ exitCode: 0, toldBefore: [''] });
+/** @see serverless/serverless#10897, aws/aws-cdk#29992, aws/serverless-application-model#1353 */
+describe('npm run deploy leaves to the CDK', () => {
+  it.each<[what: string, world: World, environment: typeof DEV, warning?: RegExp]>([
+    ['a first deployment with as much concurrency as it needs', { concurrency: { unreserved: 160 } }, PROD],
+    ['an account whose own reservations of today are free', { concurrency: { unreserved: 100, own: OWN } }, PROD],
+    ['functions that reserve nothing yet', { concurrency: { unreserved: 160, own: {} } }, PROD],
+    ['an environment that reserves nothing', { concurrency: { unreserved: 10 } }, DEV],
+    ['a stack that is deployed', { stack: DEPLOYED }, DEV],
+    ['a failed creation that is not protected', { stack: UNPROTECTED }, DEV],
+    ['a stack that it may not see', { stack: ROLLED_BACK, denied: 'DescribeStacks' }, DEV],
+    // The CDK deletes a stack that was never created, and asks before it continues after --no-rollback.
+    ...['UPDATE_ROLLBACK_COMPLETE', 'REVIEW_IN_PROGRESS', 'CREATE_FAILED', 'UPDATE_FAILED'].map(
+      (status): [string, World, typeof DEV] => [`a stack in ${status}`, inStatus(status), DEV],
+    ),
+    ['provisioned instances that are there', { stack: DEPLOYED, inTemplate: 3, isThere: true }, THREE],
+    ['provisioned instances of a stack that is not there yet', {}, THREE],
+    ['the first provisioned instances', { stack: DEPLOYED }, THREE, /changes from 0 to 3: deploy it alone/],
+    ['the last provisioned instances', { stack: DEPLOYED, inTemplate: 3 }, DEV, /changes from 3 to 0: deploy it alone/],
+    ...['account-settings', 'concurrency'].map((denied): [string, World, typeof DEV, RegExp] => [
+      `a quota when it may not ask for ${denied}`,
+      { concurrency: { unreserved: 10, own: OWN, denied } },
+      PROD,
+      /^The quota .* at least 160 free .* was not checked \(aws-access-denied: .*lambda:Get\w+.*policy --deploy/,
+    ]),
+    // As a role of the release before.
+    ...['cloudformation:GetTemplate', 'lambda:GetProvisionedConcurrencyConfig'].map(
+      (action): [string, World, typeof DEV, RegExp] => [
+        `instances when it has no right to ${action}`,
+        { stack: DEPLOYED, denied: action.replace(/^.*:/, ''), inTemplate: 3 },
+        THREE,
+        new RegExp(`not checked \\(aws-access-denied: .*${action}.*policy --deploy prints`),
+      ],
+    ),
+  ])('%s, and warns of what it did not see', async (_, world, environment, warning = /^$/) => {
+    const { deployTo, state } = await startWorld(world);
+    const toldBefore = [expect.stringMatching(warning)];
+    expect(await deployTo(environment)).toMatchObject({ exitCode: 0, toldBefore });
+    expect(state.stack).toEqual(world.stack);
   });
+});
 
-  it.each<[free: number, concurrency: Concurrency]>([
-    [159, { unreserved: 159 }],
-    [159, { unreserved: 99, own: OWN }],
-    [10, { unreserved: 10 }],
-  ])('and stops before the CDK with %i free', async (free, concurrency) => {
-    const { deployTo, state } = await startWorld();
-    state.concurrency = concurrency;
-    const { exitCode, told, toldBefore } = await deployTo(PROD);
-    expect({ exitCode, toldBefore }).toEqual({ exitCode: 1, toldBefore: undefined });
-    expect(told.at(-1)).toMatch(new RegExp(`prod reserves 60 .* has only ${free} in eu-west-1 .*nothing was done`));
+/** @see org-formation/org-formation-cli#455, serverless/serverless#10897 */
+describe('npm run deploy does nothing, and says why,', () => {
+  const wait =
+    /^error: TokenBroker-dev is in [A-Z_]+, in which CloudFormation accepts no deployment: nothing was done\. Wait until that has ended, then deploy again\.$/;
+
+  it.each<[what: string, world: World, environment: typeof DEV, exitCode: number, said: RegExp]>([
+    ...[159, 99, 10].map((unreserved): [string, World, typeof DEV, number, RegExp] => {
+      const own = unreserved === 99 ? OWN : undefined;
+      const free = own === undefined ? unreserved : 159;
+      const said = new RegExp(`prod reserves 60 .* has only ${free} in eu-west-1 .*nothing was done`);
+      return [`with ${free} free executions`, { concurrency: { unreserved, own } }, PROD, 1, said];
+    }),
+    ...['UPDATE_IN_PROGRESS', 'UPDATE_COMPLETE_CLEANUP_IN_PROGRESS', 'ROLLBACK_IN_PROGRESS'].map(
+      (status): [string, World, typeof DEV, number, RegExp] => [`in ${status}`, inStatus(status), DEV, 1, wait],
+    ),
+    [
+      'in UPDATE_ROLLBACK_FAILED',
+      inStatus('UPDATE_ROLLBACK_FAILED'),
+      DEV,
+      1,
+      /npm run cdk -- rollback TokenBroker-dev\. .* --orphan <logical id>/,
+    ],
+    [
+      'in it, with the file of the settings, which the CDK takes from its variable',
+      { ...inStatus('UPDATE_ROLLBACK_FAILED'), env: { TOKEN_BROKER_ENVIRONMENTS_FILE: '../environments.mts' } },
+      DEV,
+      1,
+      /TokenBroker-dev, with TOKEN_BROKER_ENVIRONMENTS_FILE=\.\.\/environments\.mts\. /,
+    ],
+    ['in DELETE_FAILED', inStatus('DELETE_FAILED'), DEV, 1, /npm run cdk -- destroy --exclusively TokenBroker-dev\.$/],
+    [
+      'in another failure',
+      inStatus('IMPORT_ROLLBACK_FAILED'),
+      DEV,
+      1,
+      /^error: TokenBroker-dev is in IMPORT_ROLLBACK_FAILED, .* nothing was done\. Its events say why\.$/,
+    ],
+    [
+      'where provisioned instances were deleted by hand: it prints what puts them back',
+      { stack: DEPLOYED, inTemplate: 3 },
+      THREE,
+      2,
+      /^error: the provisioned instances of dev were deleted by hand, so CloudFormation would fail: nothing was done\. Put them back, and deploy again:\naws lambda put-provisioned-concurrency-config --function-name token-broker-dev --qualifier live --provisioned-concurrent-executions 3 --region eu-west-1$/,
+    ],
+    [
+      'where the broker was stopped too: it prints no command that Lambda refuses, or that starts the broker',
+      { stack: DEPLOYED, inTemplate: 3, concurrency: { unreserved: 1_000, own: { 'token-broker-dev': 0 } } },
+      THREE,
+      2,
+      /^error: .* and the broker was stopped: nothing was done\. docs\/runbook\.md, "Stop the .*$/,
+    ],
+  ])('%s', async (_, world, environment, exitCode, said) => {
+    const { deployTo, state } = await startWorld(world);
+    const { told, ...deployed } = await deployTo(environment);
+    expect(deployed).toMatchObject({ exitCode, toldBefore: undefined });
+    expect(told.join('\n')).toMatch(said);
+    expect(state.stack).toEqual(world.stack);
   });
-
-  it('and asks nothing when the environment reserves nothing', async () => {
-    const { deployTo, state } = await startWorld();
-    state.concurrency = { unreserved: 10 };
-    expect(await deployTo(DEV)).toMatchObject({ exitCode: 0 });
-  });
-
-  it.each(['account-settings', 'concurrency'])(
-    'and says that it was not checked when it may not ask for %s',
-    async (denied) => {
-      const { deployTo, state } = await startWorld();
-      state.concurrency = { unreserved: 10, own: OWN, denied };
-      const { exitCode, toldBefore } = await deployTo(PROD);
-      expect(exitCode).toBe(0);
-      expect(toldBefore?.[0]).toMatch(
-        /^The quota .* at least 160 free .* was not checked \(aws-access-denied: .*lambda:Get\w+.*policy --deploy/,
-      );
-    },
-  );
 });
 
 describe('npm run deploy after a first deployment that failed', () => {
   it.each([
-    ['without a terminal', undefined],
-    ['when the person at the terminal agrees', 'y\n'],
-  ])('says what it will do, takes the protection away and goes on, %s', async (_, typed) => {
-    const { deployTo } = await startWorld(ROLLED_BACK);
+    ['without a terminal', ROLLED_BACK, undefined],
+    ['when the person at the terminal agrees', ROLLED_BACK, 'y\n'],
+    ['after a rollback that failed too', { ...ROLLED_BACK, StackStatus: 'ROLLBACK_FAILED' }, undefined],
+  ])('says what it will do, takes the protection away and goes on, %s', async (_, stack, typed) => {
+    const { deployTo } = await startWorld({ stack });
     const { exitCode, toldBefore, found } = await deployTo(DEV, { typed });
-    expect({ exitCode, found }).toEqual({ exitCode: 0, found: UNPROTECTED });
+    expect({ exitCode, found }).toEqual({ exitCode: 0, found: { ...stack, EnableTerminationProtection: 'false' } });
     expect(toldBefore?.[0]).toMatch(/^The first deployment of TokenBroker-dev failed.*removes the protection/);
   });
 
-  it('changes nothing when the person does not agree, or when it may not', async () => {
-    for (const { typed, denied } of [{ typed: '\n' }, { denied: 'UpdateTerminationProtection' }]) {
-      const { deployTo, state } = await startWorld(ROLLED_BACK, denied);
-      expect(await deployTo(DEV, { typed })).toMatchObject({ exitCode: 1, toldBefore: undefined });
-      expect(state.stack).toEqual(ROLLED_BACK);
-    }
-  });
-
-  it('clears a stack whose rollback failed too', async () => {
-    const { deployTo } = await startWorld({ ...ROLLED_BACK, StackStatus: 'ROLLBACK_FAILED' });
-    expect(await deployTo(DEV)).toMatchObject({ exitCode: 0, found: { EnableTerminationProtection: 'false' } });
-  });
-
   it.each([
-    ['that is deployed', { StackStatus: 'UPDATE_COMPLETE', EnableTerminationProtection: 'true' }, undefined],
-    ['that is not protected', UNPROTECTED, undefined],
-    ['that it may not see', ROLLED_BACK, 'DescribeStacks'],
-  ])('leaves a stack %s to the CDK', async (_, stack, denied) => {
-    const { deployTo, state } = await startWorld(stack, denied);
-    expect(await deployTo(DEV)).toMatchObject({ exitCode: 0, found: stack });
-    expect(state.stack).toEqual(stack);
-  });
-});
-
-describe('npm run deploy reads the status of the stack', () => {
-  it.each(['UPDATE_IN_PROGRESS', 'UPDATE_COMPLETE_CLEANUP_IN_PROGRESS', 'ROLLBACK_IN_PROGRESS'])(
-    'and waits for no other deployment, in %s',
-    async (status) => {
-      const { exitCode, told, toldBefore } = await deployIn(status);
-      expect({ exitCode, toldBefore }).toEqual({ exitCode: 1, toldBefore: undefined });
-      expect(told).toEqual([
-        `error: TokenBroker-dev is in ${status}, in which CloudFormation accepts no deployment: nothing was done. Wait until that has ended, then deploy again.`,
-      ]);
-    },
-  );
-
-  /** @see org-formation/org-formation-cli#455 */
-  it.each<[status: string, advice: RegExp]>([
-    ['UPDATE_ROLLBACK_FAILED', /npm run cdk -- rollback TokenBroker-dev\. .* --orphan <logical id>/],
-    ['DELETE_FAILED', /npm run cdk -- destroy --exclusively TokenBroker-dev\.$/],
-    ['IMPORT_ROLLBACK_FAILED', /nothing was done\. Its events say why\.$/],
-  ])('and names the way out of %s', async (status, advice) => {
-    const { exitCode, told, toldBefore } = await deployIn(status);
-    expect({ exitCode, toldBefore }).toEqual({ exitCode: 1, toldBefore: undefined });
-    expect(told.at(-1)).toMatch(advice);
-  });
-
-  it('and names the file of the settings, which the CDK takes from its variable', async () => {
-    const env = { TOKEN_BROKER_ENVIRONMENTS_FILE: '../environments.mts' };
-    const { told } = await deployIn('UPDATE_ROLLBACK_FAILED', env);
-    expect(told.at(-1)).toContain('TokenBroker-dev, with TOKEN_BROKER_ENVIRONMENTS_FILE=../environments.mts. ');
-  });
-
-  // The CDK deletes a stack that was never created, and asks before it continues after --no-rollback.
-  it.each(['UPDATE_ROLLBACK_COMPLETE', 'REVIEW_IN_PROGRESS', 'CREATE_FAILED', 'UPDATE_FAILED'])(
-    'and leaves %s to the CDK',
-    async (status) => {
-      expect(await deployIn(status)).toMatchObject({ exitCode: 0, toldBefore: [''] });
-    },
-  );
-
-  async function deployIn(StackStatus: string, env = {}) {
-    const { deployTo } = await startWorld({ StackStatus, EnableTerminationProtection: 'true' });
-    return deployTo(DEV, { env });
-  }
-});
-
-describe('npm run deploy after a health run that failed', () => {
-  it.each([
-    ['the first deployment', undefined, undefined, 'fix it, and deploy again.'],
-    ['a deployment after a failed first one', ROLLED_BACK, undefined, 'fix it, and deploy again.'],
-    ['a later deployment', DEPLOYED, undefined, 'release back --environment dev).'],
-    ['a stack that it may not see', DEPLOYED, 'DescribeStacks', 'release back --environment dev).'],
-  ])('advises what there is to do after %s', async (_, stack, denied, advice) => {
-    const { deployTo, state } = await startWorld(stack, denied);
-    state.run = failedWith('internal');
-    expect((await deployTo(DEV)).told.at(-1)).toContain(advice);
-  });
-});
-
-/** @see serverless/serverless#10897, aws/aws-cdk#29992, aws/serverless-application-model#1353 */
-describe('npm run deploy with provisioned concurrency', () => {
-  const THREE = { ...DEV, provisionedConcurrency: 3 };
-
-  it('stops before CloudFormation where the instances were deleted by hand, and prints what puts them back', async () => {
-    const { deployTo } = await startWorld(DEPLOYED, undefined, { inTemplate: 3 });
-    const { exitCode, told, toldBefore } = await deployTo(THREE);
-    expect({ exitCode, toldBefore }).toEqual({ exitCode: 2, toldBefore: undefined });
-    expect(told).toEqual([
-      'error: the provisioned instances of dev were deleted by hand, so CloudFormation would fail: nothing was done. Put them back, and deploy again:',
-      'aws lambda put-provisioned-concurrency-config --function-name token-broker-dev --qualifier live --provisioned-concurrent-executions 3 --region eu-west-1',
-    ]);
-  });
-
-  it('names no command that Lambda refuses where the broker was stopped, and none that starts it', async () => {
-    const { deployTo, state } = await startWorld(DEPLOYED, undefined, { inTemplate: 3 });
-    state.concurrency = { unreserved: 1_000, own: { 'token-broker-dev': 0 } };
-    const { exitCode, told } = await deployTo(THREE);
-    const stopped = expect.stringMatching(
-      / and the broker was stopped: nothing was done\. docs\/runbook\.md, "Stop the/,
-    );
-    expect({ exitCode, told }).toEqual({ exitCode: 2, told: [stopped] });
-  });
-
-  it.each([
-    ['they are there', DEPLOYED, THREE, { inTemplate: 3, isThere: true }],
-    ['there is no stack yet', undefined, THREE, { inTemplate: 0 }],
-    ['the deployed template has none yet', DEPLOYED, THREE, { inTemplate: 0 }, /changes from 0 to 3: deploy it alone/],
-    ['the settings have none', DEPLOYED, DEV, { inTemplate: 3 }, /changes from 3 to 0: deploy it alone/],
-  ])('goes on when %s, and warns of a change', async (_, stack, environment, instances, warning = /^$/) => {
-    const { deployTo } = await startWorld(stack, undefined, instances);
-    const toldBefore = [expect.stringMatching(warning)];
-    expect(await deployTo(environment)).toMatchObject({ exitCode: 0, toldBefore });
-  });
-
-  it.each([
-    ['GetTemplate', 'cloudformation:GetTemplate'],
-    ['GetProvisionedConcurrencyConfig', 'lambda:GetProvisionedConcurrencyConfig'],
-  ])('goes on with a role of the release before, which may not %s, and says so', async (denied, action) => {
-    const { deployTo } = await startWorld(DEPLOYED, denied, { inTemplate: 3 });
-    const { exitCode, toldBefore } = await deployTo(THREE);
-    expect({ exitCode, toldBefore }).toEqual({
-      exitCode: 0,
-      toldBefore: [expect.stringMatching(`not checked \\(aws-access-denied: .*${action}.*policy --deploy prints`)],
-    });
+    ['when the person does not agree', '', '\n'],
+    ['when it may not', 'UpdateTerminationProtection', undefined],
+  ])('changes nothing %s', async (_, denied, typed) => {
+    const { deployTo, state } = await startWorld({ stack: ROLLED_BACK, denied });
+    expect(await deployTo(DEV, { typed })).toMatchObject({ exitCode: 1, toldBefore: undefined });
+    expect(state.stack).toEqual(ROLLED_BACK);
   });
 });
 
@@ -246,19 +197,31 @@ function failedWith(failure: string, detail?: string): Outcome {
   return { checked: [], missed: [{ pair: { client: 'acme', service: 'other' }, reason: 'failed', failure, detail }] };
 }
 
-/** The answers of Lambda about concurrency. Without `own`, there is no function yet. */
+type Outcome = Partial<HealthRun> | 'crashed' | 'denied' | 'down';
+type Stack = Readonly<Record<'StackStatus' | 'EnableTerminationProtection', string>>;
+
+/** What CloudFormation and Lambda know, and what the identity may not ask. */
+interface World {
+  readonly stack?: Stack | undefined;
+  /** An operation that is denied. */
+  readonly denied?: string;
+  /** The answers of Lambda about concurrency. Without `own`, there is no function yet. */
+  readonly concurrency?: Concurrency;
+  /** The instances in the deployed template, and whether the alias still has them. */
+  readonly inTemplate?: number;
+  readonly isThere?: boolean;
+  /** How a run of health ends. */
+  readonly run?: Outcome;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 interface Concurrency {
   readonly unreserved: number;
-  readonly own?: Readonly<Record<string, number>>;
+  readonly own?: Readonly<Record<string, number>> | undefined;
   readonly denied?: string;
 }
 
-const ROOMY: Concurrency = { unreserved: 1_000 };
-
-function concurrencyOf(
-  path: string,
-  { concurrency: { unreserved, own, denied } }: { readonly concurrency: Concurrency },
-) {
+function concurrencyOf(path: string, { unreserved, own, denied }: Concurrency) {
   if (denied !== undefined && path.includes(denied)) return json(403, { __type: 'AccessDeniedException' });
   if (path.startsWith('/2016-08-19/account-settings')) {
     return json(200, { AccountLimit: { UnreservedConcurrentExecutions: unreserved } });
@@ -268,35 +231,27 @@ function concurrencyOf(
   return json(200, own[name] === undefined ? {} : { ReservedConcurrentExecutions: own[name] });
 }
 
-type Outcome = Partial<HealthRun> | 'crashed' | 'denied' | 'down';
-type Stack = Readonly<Record<'StackStatus' | 'EnableTerminationProtection', string>>;
-
-/** The instances in the deployed template, and whether the alias still has them. */
-interface Instances {
-  readonly inTemplate?: number;
-  readonly isThere?: boolean;
-}
-
-function templateWith({ inTemplate = 0 }: Instances): string {
+function templateWith(inTemplate: number): string {
   const Alias = { Properties: { ProvisionedConcurrencyConfig: { ProvisionedConcurrentExecutions: inTemplate } } };
   return JSON.stringify({ Resources: inTemplate > 0 ? { Alias } : {} }, undefined, 1).replaceAll('"', '&quot;');
 }
 
-/** Stands in for what CloudFormation and Lambda are asked beside the CDK; `denied` is an operation that the identity may not use. */
-async function startWorld(stack?: Stack, denied = '', instances: Instances = {}) {
-  const state = { stack, runs: [] as string[], run: {} as Outcome, concurrency: ROOMY as Concurrency };
+/** Stands in for what CloudFormation and Lambda are asked beside the CDK. */
+async function startWorld(world: World = {}) {
+  const { denied = '', concurrency = { unreserved: 1_000 }, inTemplate = 0, isThere = false, run = {} } = world;
+  const state = { stack: world.stack, runs: [] as string[] };
   const runOf = (name: string) => {
     state.runs.push(name);
-    if (state.run === 'down') return json(503, {});
-    if (state.run === 'denied') return json(403, { __type: 'AccessDeniedException' });
-    if (state.run === 'crashed') return json(200, { errorType: 'Error', errorMessage: 'broken' });
-    return json(200, { ...RUN, ...state.run });
+    if (run === 'down') return json(503, {});
+    if (run === 'denied') return json(403, { __type: 'AccessDeniedException' });
+    if (run === 'crashed') return json(200, { errorType: 'Error', errorMessage: 'broken' });
+    return json(200, { ...RUN, ...run });
   };
   const lambda = (method: string, path: string) => {
     if (method === 'POST') return runOf(path.split('/')[3] ?? '');
-    if (!path.includes('/provisioned-concurrency')) return concurrencyOf(path, state);
+    if (!path.includes('/provisioned-concurrency')) return concurrencyOf(path, concurrency);
     if (denied.includes('Provisioned')) return json(403, { __type: 'AccessDeniedException' });
-    return instances.isThere ? json(200, {}) : json(404, { __type: 'ProvisionedConcurrencyConfigNotFoundException' });
+    return isThere ? json(200, {}) : json(404, { __type: 'ProvisionedConcurrencyConfigNotFoundException' });
   };
   const cloudformation = ({ Action = '', EnableTerminationProtection = '' }: Readonly<Record<string, string>>) => {
     const refuse = (status: number, code: string) => {
@@ -306,7 +261,7 @@ async function startWorld(stack?: Stack, denied = '', instances: Instances = {})
     if (state.stack === undefined) return refuse(400, 'ValidationError');
     if (Action === 'UpdateTerminationProtection') state.stack = { ...state.stack, EnableTerminationProtection };
     const elements = Object.entries(state.stack).map(([name, value]) => `<${name}>${value}</${name}>`);
-    const template = `<TemplateBody>${templateWith(instances)}</TemplateBody>`;
+    const template = `<TemplateBody>${templateWith(inTemplate)}</TemplateBody>`;
     const result = Action === 'GetTemplate' ? template : `<Stacks><member>${elements.join('')}</member></Stacks>`;
     return { status: 200, body: `<${Action}Response><${Action}Result>${result}</${Action}Result></${Action}Response>` };
   };
@@ -318,18 +273,17 @@ async function startWorld(stack?: Stack, denied = '', instances: Instances = {})
       : lambda(request.method, request.path);
   });
   onTestFinished(close);
-  const env = { AWS_ENDPOINT_URL_CLOUDFORMATION: url, AWS_ENDPOINT_URL_LAMBDA: url };
+  const env = { AWS_ENDPOINT_URL_CLOUDFORMATION: url, AWS_ENDPOINT_URL_LAMBDA: url, ...world.env };
 
   return {
     state,
     /** Runs a deployment, with a CDK that only ends. */
     async deployTo(
       environment: typeof DEV,
-      options: { cdkExitCode?: number; typed?: string | undefined; env?: Readonly<Record<string, string>> } = {},
+      { cdkExitCode = 0, typed }: { readonly cdkExitCode?: number; readonly typed?: string | undefined } = {},
     ) {
-      const { cdkExitCode = 0, typed } = options;
       const keyboard = typed === undefined ? undefined : keyboardOf([['[y/N] ', typed]]);
-      const { shell, output } = openShell({ ...env, ...options.env }, keyboard);
+      const { shell, output } = openShell(env, keyboard);
       const toldTo = () => output.stderr.trimEnd().split('\n');
       let atCdk: { readonly toldBefore: readonly string[]; readonly found: Stack | undefined } | undefined;
       const exitCode = await deploy(shell, environment, async () => {
