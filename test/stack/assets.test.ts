@@ -25,6 +25,16 @@ describe('the assets of a deployment, alone in processes of their own', () => {
     }, 60_000);
   });
 
+  it('load neither undici nor the streams of browsers for a token, of the service or from memory', async () => {
+    const broker = createTokenBroker({ url: world.url, credentials: BILLING, cache: false });
+    const requests = world.tokenService.requests.length;
+    await broker.token(PAIR);
+    expect(world.tokenService.requests).toHaveLength(requests);
+    const loaded = await world.functions.token.modules();
+    expect(loaded).toContain('NativeModule https');
+    expect(loaded.filter((name) => /undici|webstreams/.test(name))).toEqual([]);
+  });
+
   it('check every pair on schedule, and find that a stranger is refused', async () => {
     const run = await world.functions.health.invoke({ source: 'aws.scheduler' });
     expect(run).toMatchObject({

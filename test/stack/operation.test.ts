@@ -1,14 +1,19 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { App } from 'aws-cdk-lib';
-import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { type Environment, parseEnvironment } from '../../lib/settings/settings.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
 import documented from '../contract/recorded-events/secret-label-updated.json' with { type: 'json' };
 import { createCertificateAuthority } from '../support/services/certificates.ts';
-import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from '../support/stack/synthesise.ts';
+import {
+  newApp,
+  resourceOf,
+  resourcesOf,
+  type Statement,
+  type Synthesised,
+  synthesise,
+} from '../support/stack/synthesise.ts';
 import { SYNTHESISED } from '../support/stack/synthesise-once.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
 
@@ -70,7 +75,7 @@ it('health starts with the event that AWS documents for a new version of a secre
 
 it('reserved concurrency changes without a new version: an emergency does not wait for a canary', () => {
   // In one app, because the key of code that is not bundled is made of the app's folder.
-  const app = unbundledApp();
+  const app = newApp();
   const [on, off, traced] = [{}, { reservedConcurrency: 0 }, { tracing: true }].map((changes, index) => {
     const environment = parseEnvironment('test', { ...exampleForm(), ...changes });
     return new TokenBrokerStack(app, `Stack${index}`, { environment });
@@ -146,12 +151,6 @@ it('a key that is given back takes the place of a new one everywhere', () => {
 
 /** The warnings that synth gives about an environment. */
 function warningsOf(environment: Environment): readonly unknown[] {
-  const annotations = Annotations.fromStack(new TokenBrokerStack(unbundledApp(), 'Stack', { environment }));
-  return annotations.findWarning('*', Match.anyValue()).map(({ entry }) => entry.data);
-}
-
-function unbundledApp(): App {
-  const outdir = mkdtempSync(path.join(SYNTHESISED, 'app-'));
-  const context = { 'aws:cdk:bundling-stacks': [] };
-  return new App({ analyticsReporting: false, builtinCloudFormationValidation: false, outdir, context });
+  const { node } = new TokenBrokerStack(newApp(), 'Stack', { environment });
+  return node.metadata.filter(({ type }) => type === 'aws:cdk:warning').map(({ data }) => data);
 }

@@ -1,17 +1,15 @@
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { App, type IPolicyValidationContext, type Stack, Validations } from 'aws-cdk-lib';
+import { type IPolicyValidationContext, type Stack, Validations } from 'aws-cdk-lib';
 import { CfnTopic } from 'aws-cdk-lib/aws-sns';
 import { CfnQueue } from 'aws-cdk-lib/aws-sqs';
 import { NIST80053R5Checks, PCIDSS321Checks } from 'cdk-nag';
 import { describe, expect, it } from 'vitest';
-import cdkJson from '../../cdk.json' with { type: 'json' };
 import { acknowledge, acknowledgements, checkTemplates } from '../../lib/checks/template-checks.ts';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment } from '../../lib/settings/settings.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
-import { resourcesOf, type Statement, type Template } from '../support/stack/synthesise.ts';
-import { SYNTHESISED } from '../support/stack/synthesise-once.ts';
+import { newApp, resourcesOf, type Statement, type Template } from '../support/stack/synthesise.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
 
 /** The real environments, and settings that bring further resources into a template. */
@@ -26,9 +24,10 @@ const FORMS: Readonly<Record<string, unknown>> = {
     vpc: { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'], all: true },
     logDestinationArn: 'arn:aws:logs:eu-west-1:999999999999:destination:siem',
   },
-  'all-options-off': { ...exampleForm(), canary: 'off', reservedConcurrency: 0 },
-  'key-given-back': {
+  'all-options-off': {
     ...exampleForm(),
+    canary: 'off',
+    reservedConcurrency: 0,
     keyArn: 'arn:aws:kms:eu-west-1:111111111111:key/01234567-89ab-cdef-0123-456789abcdef',
   },
 };
@@ -112,9 +111,7 @@ it('an unacknowledged finding of cdk-nag or of the CDK stops synth as an error, 
 
 /** The rules of a pack that the stack of prod with a trail breaks, without the name of the pack. */
 function rulesBroken(Pack: typeof PCIDSS321Checks | typeof NIST80053R5Checks): readonly string[] {
-  const context = { ...cdkJson.context, 'aws:cdk:bundling-stacks': [] };
-  const outdir = mkdtempSync(path.join(SYNTHESISED, 'judged-'));
-  const app = new App({ analyticsReporting: false, builtinCloudFormationValidation: false, outdir, context });
+  const app = newApp();
   new TokenBrokerStack(app, 'prod', { environment: parseEnvironment('prod', { ...environments.prod, trail: {} }) });
   const pack = new Pack(app);
   const rules: string[] = [];
@@ -145,9 +142,7 @@ function check(
   change: (stack: Stack) => unknown = () => undefined,
   without = '',
 ) {
-  const outdir = mkdtempSync(path.join(SYNTHESISED, 'checked-'));
-  const context = { ...cdkJson.context, 'aws:cdk:bundling-stacks': [] };
-  const app = new App({ analyticsReporting: false, outdir, context });
+  const app = newApp();
   const stacks = Object.entries(forms).map(([name, form]) => {
     const stack = new TokenBrokerStack(app, name, { environment: parseEnvironment(name, form) });
     const acknowledged = acknowledgements(stack, name).filter(({ id }) => id !== without);
@@ -163,7 +158,7 @@ function check(
     if (!(error instanceof Error && error.name === 'ValidationFailed')) throw error;
     isStopped = true;
   }
-  const read = (file: string) => JSON.parse(readFileSync(path.join(outdir, file), 'utf8'));
+  const read = (file: string) => JSON.parse(readFileSync(path.join(app.outdir, file), 'utf8'));
   const templateOf = (name: string): Template => read(`${name}.template.json`);
   const { pluginReports }: Report = read('validation-report.json');
   const violations = pluginReports

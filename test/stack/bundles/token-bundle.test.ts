@@ -1,16 +1,9 @@
-import { rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { makeBundles } from '../../../bench/bundles.ts';
-import { startBundle } from '../../../bench/cold-start.ts';
 import { FIGURES } from '../../../bench/figures.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { EVENT } from '../../support/cold-start/exchange.ts';
-import { startStandIns } from '../../support/cold-start/stand-ins.ts';
 import { BUNDLE, bundleAsStack } from '../../support/stack/stack-bundle.ts';
 import { synthesise } from '../../support/stack/synthesise.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
 
 describe('the bundle of the token function', () => {
@@ -43,38 +36,10 @@ describe('the bundle of the token function', () => {
   });
 });
 
-it('an instance that has requested a token and answered from memory has not loaded undici, nor the streams of browsers', async () => {
-  const folder = temporaryFolder();
-  const standIns = await startStandIns(folder);
-  const bundles = await makeBundles(folder, standIns.authUrl);
-  const inBundle = (name: string) => join(folder, 'broker', name);
-  await rename(inBundle('index.mjs'), inBundle('function.mjs'));
-  await writeFile(inBundle('index.mjs'), TELL_MODULES);
-
-  const instance = await startBundle({ bundles, standIns }, 'broker');
-  for (const cache of ['fwd=miss', 'hit; detail=memory']) {
-    const { result } = await instance.invoke(EVENT);
-    expect(JSON.stringify(result)).toContain(`token-broker; ${cache}`);
-  }
-  const { result } = await instance.invoke({ tellModules: true });
-  await instance.close();
-  standIns.close();
-
-  const loaded = Array.isArray(result) ? result.map(String) : [];
-  expect(loaded).toContain('NativeModule https');
-  expect(loaded.filter((name) => /undici|webstreams/.test(name))).toEqual([]);
-});
-
 /** The limit of the benchmark. */
 const MAX_KILOBYTES = FIGURES.find(({ name }) => name.startsWith('token bundle'))?.limit ?? 0;
 
 const MODULES = ['node:crypto', 'node:fs', 'node:https', 'node:net', 'node:timers/promises'];
-
-/** Wraps a function, and can list the modules that Node has loaded. */
-const TELL_MODULES = `
-import { handler as inner } from './function.mjs';
-export const handler = async (event, context) => event.tellModules ? process.moduleLoadList : inner(event, context);
-`;
 
 /** Bundles the token function with the options of the stack, and tells which packages and modules of Node it needs. */
 async function analyseTokenBundle() {

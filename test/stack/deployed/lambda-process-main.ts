@@ -12,7 +12,7 @@ let calls = 0;
 
 answerOrders(async ({ event, timeoutMs = 0 }: LambdaOrder) => {
   const module = await loading;
-  if (event === undefined) return undefined;
+  if (event === undefined) return Object(process).moduleLoadList;
   const end = performance.now() + timeoutMs;
   calls += 1;
   return module[name](event, { awsRequestId: `${calls}`, getRemainingTimeInMillis: () => end - performance.now() });

@@ -40,12 +40,14 @@ export async function startLambda(lambdaFunction: LambdaFunction) {
   return {
     /** Calls the handler; returns its result or throws its error. */
     invoke: (event: unknown) => order({ event, timeoutMs: properties.Timeout * 1_000 }),
+    /** The modules of Node that the process has loaded. */
+    modules: async () => `${await order({})}`.split(','),
     written,
     stop,
   };
 }
 
-/** The first one, without an event, only waits until the handler is loaded. */
+/** Without an event, it only waits until the handler is loaded, and lists the modules of Node that are. */
 export interface LambdaOrder {
   readonly event?: unknown;
   readonly timeoutMs?: number;

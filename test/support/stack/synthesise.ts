@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { App } from 'aws-cdk-lib';
 import cdkJson from '../../../cdk.json' with { type: 'json' };
@@ -66,26 +65,27 @@ export function synthesise(name: string, form: unknown, options: Options = {}): 
   return JSON.parse(readFileSync(file, 'utf8'));
 }
 
-/** With the flags of `cdk.json`, as the CDK's command line does it. */
-function synthesiseAnew(name: string, form: unknown, { bundled = false, context = {} }: Options): Synthesised {
+function synthesiseAnew(name: string, form: unknown, options: Options): Synthesised {
   const environment = parseEnvironment(name, form);
-  const outdir = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
-  try {
-    const unbundled = bundled ? {} : { 'aws:cdk:bundling-stacks': [] };
-    const app = new App({ ...UNCHECKED, outdir, context: { ...cdkJson.context, ...context, ...unbundled } });
-    const { artifactId } = quietly(() => new TokenBrokerStack(app, `TokenBroker-${name}`, { environment }));
-    const artifact = quietly(() => app.synth()).getStackArtifact(artifactId);
-    const text = readFileSync(artifact.templateFullPath, 'utf8');
-    const template: Template = JSON.parse(text);
-    const { terminationProtection } = artifact;
-    return { text, template, terminationProtection, assets: bundled ? readAssets(outdir, template) : {} };
-  } finally {
-    rmSync(outdir, { recursive: true });
-  }
+  const app = newApp(options);
+  const { artifactId } = quietly(() => new TokenBrokerStack(app, `TokenBroker-${name}`, { environment }));
+  const artifact = quietly(() => app.synth()).getStackArtifact(artifactId);
+  const text = readFileSync(artifact.templateFullPath, 'utf8');
+  const template: Template = JSON.parse(text);
+  const { terminationProtection } = artifact;
+  return { text, template, terminationProtection, assets: options.bundled ? readAssets(app.outdir, template) : {} };
 }
 
-/** The CDK's own rules take ten times as long as the rest; test/stack/template-checks.test.ts has them. */
-const UNCHECKED = { analyticsReporting: false, treeMetadata: false, builtinCloudFormationValidation: false } as const;
+/**
+ * An app with the flags of `cdk.json`, as the CDK's command line makes it, in a folder of this test run. The CDK's own
+ * rules take ten times as long as the rest: test/stack/template-checks.test.ts has them.
+ */
+export function newApp({ bundled = false, context = {} }: Options = {}): App {
+  const outdir = mkdtempSync(path.join(SYNTHESISED, 'app-'));
+  const unbundled = bundled ? {} : { 'aws:cdk:bundling-stacks': [] };
+  const unchecked = { analyticsReporting: false, treeMetadata: false, builtinCloudFormationValidation: false };
+  return new App({ ...unchecked, outdir, context: { ...cdkJson.context, ...context, ...unbundled } });
+}
 
 /** The CDK tells on standard error that it bundles; a bundler's own complaints go past this. */
 function quietly<Result>(act: () => Result): Result {
