@@ -21,7 +21,7 @@ Made from the code by [messages.ts](messages.ts). \`tb\` is the command line aft
 
 ## Messages and findings
 
-Health sends these, and \`client check\` finds them.
+Health and \`client check\` find these.
 
 ${tableOf(['message', 'it means', 'first'], observationsOf({ client: '<client>', service: '<service>' }).map(messageRow))}
 
@@ -41,7 +41,7 @@ ${tableOf(['alarm', 'it means', 'first'], Object.entries({ ...ALARMS, ...NEW_VER
 
 ## Warnings
 
-Members of \`warnings\` in an audit line, which \`tb audit <client>\` shows, and their metrics.
+\`warnings\` of an audit line, which \`tb audit <client>\` shows, and their metrics.
 
 ${tableOf(['warning', 'metric', 'it means'], (Object.keys(WARNING_METRICS) as Warning[]).map(warningRow))}
 
@@ -85,12 +85,14 @@ export function observationsOf(pair: Pair, at = 0): readonly Observation[] {
 function messageRow(observation: Observation): readonly string[] {
   const anchor = anchorOf(observation);
   const [headline, sentence] = textsOf(observation).map((text) => text.replaceAll('<finding>', observation.condition));
+  const unasked = observation.kind === 'pair' ? textsOf({ ...observation, cause: 'rejected-versions' })[1] : sentence;
+  const other = unasked === sentence ? '' : ` Another cause: ${unasked}`;
   const [command = '', section = ''] = FIRST[anchor] ?? [];
   const [title = ''] = (headline ?? '').split(': <client>');
   const name = title === 'ended' ? 'ended, ends-within-…' : title;
   const alarm = observation.kind === 'probe' ? `<br>\`${anchor}\`` : '';
   const first = [command && `\`tb ${command}\``, section && linkTo(...split(section))].filter(Boolean).join('<br>');
-  return [`<a id="${anchor}"></a>\`${name}\`${alarm}`, quoted(sentence), first || '-'];
+  return [`<a id="${anchor}"></a>\`${name}\`${alarm}`, quoted(`${sentence}${other}`), first || '-'];
 }
 
 /** The first command and the section of the guides for each message, by its anchor. */
@@ -100,8 +102,8 @@ const FIRST: Readonly<Record<string, readonly [command: string, section: string]
   unreachable: ['health', 'A service incident (runbook)'],
   misconfigured: ['doctor --client <client> --service <service>', 'A service incident (runbook)'],
   'secret-missing': ['client show <client>', 'Restore a deleted secret (runbook)'],
-  'secret-malformed': ['client show <client>', 'Onboard a client (runbook)'],
-  disabled: ['client show <client>', 'Enable again (runbook)'],
+  'secret-malformed': ['client show <client>', 'Rotate a credential (runbook)'],
+  disabled: ['client show <client>', 'A leaked credential (runbook)'],
   ended: ['client show <client>', 'A credential that ends (runbook)'],
   'end-malformed': ['client put <client> --expires <day>', 'A credential that ends (runbook)'],
   'end-mistagged': ['client put <client> --expires <day>', 'A credential that ends (runbook)'],
@@ -132,15 +134,19 @@ function quoted(text = ''): string {
 
 function problemRow(type: ProblemType): readonly string[] {
   const { status, title, finding }: { status: number; title: string; finding?: string } = PROBLEMS[type];
-  const first = status === 424 && finding !== undefined ? `[${finding}](#${finding})` : quoted(PROBLEM_ADVICE[type]);
+  const first = status === 424 && finding !== undefined ? `[${finding}](#${finding})` : linked(PROBLEM_ADVICE[type]);
   return [`\`${type}\``, `${status}`, title, first];
 }
 
 function alarmRow([name, { means, act }]: readonly [string, { readonly means: string; readonly act: string }]) {
   // The alarm itself says what comes after its first section.
   const [first = ''] = /^.*?(?:"[^"]+" \(docs\/\w+\.md\)|\.(?= [A-Z]|$))/.exec(act) ?? [];
-  const linked = first.replaceAll(/"([^"]+)" \(docs\/(\w+)\.md\)/g, (_, title, page) => linkTo(title, page));
-  return [`\`${name}\``, means, linked];
+  return [`\`${name}\``, means, linked(first)];
+}
+
+/** Returns a text in which each section that it names is a link. */
+function linked(text: string): string {
+  return quoted(text).replaceAll(/"([^"]+)" \(docs\/(\w+)\.md\)/g, (_, title, page) => linkTo(title, page));
 }
 
 function warningRow(warning: Warning): readonly string[] {
@@ -151,7 +157,7 @@ const WARNINGS: Readonly<Record<Warning, string>> = {
   'table-unavailable':
     'DynamoDB was down or slow, refused a call, or the sealing key was missing: the instance sent nothing',
   'table-busy': 'DynamoDB throttled a call: the instance sent nothing',
-  'secret-stale': 'Secrets Manager is down: the last known version of the secret served',
+  'secret-stale': 'Secrets Manager is down: the last known secret version served',
   rejected: 'a service rejected a credential',
   'previous-version': 'the current version is latched: the previous version served',
   'credential-echoed': 'a service repeated the credential in its answer: that part was left out. Tell its operators',

@@ -214,7 +214,7 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'token-endpoint-timeout': 'Try again; if it lasts, tell the operators of the service.',
   'secrets-unavailable': "Try again; if it lasts, an operator checks whether the broker's role may read the secret.",
   'table-unavailable':
-    'Try again after `Retry-After`, and use the token that you have until it ends; if it lasts, an operator looks at the table and at the sealing key.',
+    'Try again after `Retry-After`, and use the token that you have until it ends; if it lasts, operators follow "Without the table" (docs/alarms.md).',
   internal: 'Try again; if it lasts, tell the operators of the broker the `request_id`.',
 };
 

@@ -64,7 +64,9 @@ export function addDiscardCommand(parent: Command, shell: Shell): void {
         const stages = isPending ? (['AWSPENDING', stage] as const) : ([stage] as const);
         const changes = [
           `removes ${stages.join(' and ')} from version ${version} of ${client}, which no command can restore`,
-          ...(previous ? [`leaves ${client} without a version to fall back to: run client check first`] : []),
+          ...(previous
+            ? [`leaves ${client} without a version to fall back to: unless it leaked, run client check first`]
+            : []),
         ];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         for (const stage of stages) await secrets.moveStage(client, stage, version);

@@ -21,7 +21,7 @@ export const EXIT_CODES = {
   0: ['done', '-'],
   1: ['refused, failed, or something is wrong', 'Read the last lines on stderr: they name the next command.'],
   2: ['wrong usage: nothing was done', 'Run it with `--help`.'],
-  [INTERRUPTED]: ['interrupted by Ctrl-C', 'Run it again.'],
+  [INTERRUPTED]: ['interrupted: it may be done', 'Look at `client show` first.'],
 } as const satisfies Readonly<Record<number, readonly [means: string, first: string]>>;
 
 /** Runs the named command. Returns the exit code, a key of `EXIT_CODES`. */

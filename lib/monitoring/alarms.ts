@@ -100,7 +100,7 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
   // Findings and absence of health runs. Runs differ in length, so an interval may contain no end of a run.
   'latch-active': {
     ...ofRuns('PairsRejected'),
-    means: 'Credentials are latched: their services rejected them, and they are not sent any more.',
+    means: 'Credentials are latched: their services rejected them. Each is sent at most twice more.',
     act: 'Find them with `client list` and follow "A rejected credential" (docs/runbook.md). It ends with the run of health that finds none.',
   },
   'credential-expiring': {
@@ -135,7 +135,7 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
   'failed-events': {
     watch: ({ failedEvents }) => failedEvents.metricApproximateNumberOfMessagesVisible({ statistic: 'Maximum' }),
     means: 'The health function failed for good, at a run or at the event of a new secret version.',
-    act: 'The messages of the queue say at what and why. The next run of health checks what was left. Delete them when read.',
+    act: 'The log of `token-broker-health-<environment>` says why. The next run of health checks what was left. The queue keeps the events: delete them when read.',
   },
 };
 

@@ -162,7 +162,7 @@ const TEXTS = {
   'broker-answering': ['The broker can check credentials again.', 'Nothing.', 'the broker can check credentials again'],
   'broker-incident': [
     'No credential could be checked. Callers may get no tokens either.',
-    'Look at the alarms and the log of the function token-broker-<environment>, and find the cause with `doctor`.',
+    'Look at the alarms and the log of the function token-broker-<environment>, and find the cause with `doctor --stack`.',
     'incident: the broker checks no credential',
   ],
   'probe-denied': [

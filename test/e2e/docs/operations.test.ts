@@ -73,8 +73,8 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
   'A leaked credential': [
     { about: /client disable acme/, shows: /acme is disabled.*ends it\.\n$/s },
     { about: /client put acme --force/, input: NEW, shows: /disabled .*is AWSCURRENT/s },
-    { about: /client enable acme/, shows: /acme is enabled.*accepted/s },
     { about: /client discard acme --previous/, shows: /is discarded/ },
+    { about: /client enable acme/, shows: /acme is enabled.*accepted/s },
     { about: /audit acme/, shows: /TIME .*:operator\S* +check +customer-insights +accepted/s },
   ],
   'Restore a deleted secret': [
