@@ -16,7 +16,7 @@ import { ALARMS, NEW_VERSION_ALARMS, TRAIL_ALARMS } from '../lib/monitoring/alar
 export function messagesPage(): string {
   return `# What the broker says
 
-Made from the code by [messages.ts](messages.ts). \`tb\` is the command line after
+Made by [messages.ts](messages.ts). \`tb\` is the command line after
 [Before you begin](runbook.md#before-you-begin). Replace \`<client>\` and \`<service>\`.
 
 ## Messages and findings
