@@ -7,8 +7,8 @@ import type { TaggedRecord } from './store.ts';
 /** Remembers the last record of each pair. Contains nothing that the table did not return or confirm. */
 export class PairMemory {
   readonly #entries = new LruCache<Entry>(MAX_PAIRS, MAX_BYTES, bytesOf);
+  readonly #tries = new LruCache<number>(MAX_PAIRS);
   readonly #now: () => number;
-  #changes = 0;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -19,9 +19,11 @@ export class PairMemory {
     return isWithin(TRUST_MS, this.#entryOf(pair).readAt, this.#now()) ? this.last(pair) : undefined;
   }
 
-  /** Returns the last record, with the latest `attemptedAt` of all that were remembered. */
+  /** Returns the last record. A later try of this instance counts as an attempt. */
   last(pair: Pair): PairRecord {
-    return this.#entryOf(pair).record;
+    const { record } = this.#entryOf(pair);
+    const attemptedAt = Math.max(record.attemptedAt, this.#tries.get(pairKey(pair)) ?? 0);
+    return { ...record, attemptedAt };
   }
 
   /**
@@ -37,8 +39,7 @@ export class PairMemory {
 
   /** Notes a try to renew a token. Without a lease the table has no trace of it, and renewals would not back off. */
   noteTry(pair: Pair): void {
-    const { record, ...entry } = this.#entryOf(pair);
-    this.#entries.set(pairKey(pair), { ...entry, record: { ...record, attemptedAt: this.#now() } });
+    this.#tries.set(pairKey(pair), this.#now());
   }
 
   /**
@@ -47,29 +48,23 @@ export class PairMemory {
    * replace a living token. A stop drops it.
    */
   async remember(pair: Pair, call: () => Promise<TaggedRecord | undefined>) {
-    const began = { at: this.#now(), changes: this.#changes };
+    const [readAt, before] = [this.#now(), this.#entryOf(pair)];
     const seen = await call();
-    const before = this.#entryOf(pair);
-    if (seen === undefined || before.changedAt > began.changes) return seen;
+    if (seen === undefined || this.#entryOf(pair) !== before) return seen;
     const record = withoutFutureTimes(seen.record, this.#now());
     const isClosed = record.token !== undefined && record.token.accessToken === undefined;
     if (isClosed && !record.disabled && livingToken(before.record, this.#now()) !== undefined) return seen;
-    const attemptedAt = Math.max(record.attemptedAt, before.record.attemptedAt);
     const token = record.disabled ? undefined : record.token;
-    this.#set(pairKey(pair), { record: { ...record, attemptedAt, token }, readAt: began.at });
+    this.#entries.set(pairKey(pair), { record: { ...record, token }, readAt });
     return seen;
   }
 
   /** Forgets the tokens of a client. From then on only the table can return them. */
   dropTokens(client: ClientName): void {
     for (const key of this.#entries.keys().filter((name) => name.startsWith(pairKey({ client, service: '' })))) {
-      const entry = this.#entries.get(key) ?? NO_ENTRY;
-      this.#set(key, { ...entry, record: { ...entry.record, token: undefined } });
+      const { record, readAt } = this.#entries.get(key) ?? NO_ENTRY;
+      this.#entries.set(key, { record: { ...record, token: undefined }, readAt });
     }
-  }
-
-  #set(key: string, entry: Omit<Entry, 'changedAt'>): void {
-    this.#entries.set(key, { ...entry, changedAt: ++this.#changes });
   }
 
   #entryOf(pair: Pair): Entry {
@@ -80,11 +75,9 @@ export class PairMemory {
 interface Entry {
   readonly record: PairRecord;
   readonly readAt: number;
-  /** A count of the memory's changes. */
-  readonly changedAt: number;
 }
 
-const NO_ENTRY: Entry = { record: EMPTY_RECORD, readAt: -Infinity, changedAt: 0 };
+const NO_ENTRY: Entry = { record: EMPTY_RECORD, readAt: -Infinity };
 
 /** Counts two bytes for each character of the members whose length a service chooses. All other members are small. */
 function bytesOf({ record: { token, held, pause } }: Entry): number {
