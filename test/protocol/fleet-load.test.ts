@@ -1,18 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { SECOND_MS } from '../support/example.ts';
-import { type Answer, fleetOf } from '../support/fleet/fleet.ts';
-import { describeWaits, missingFleet, slowTable } from '../support/fleet/load.ts';
+import { fleetOf } from '../support/fleet/fleet.ts';
+import { missingFleet, OUTCOMES, report, slowTable, typesOf } from '../support/fleet/load.ts';
 
 /** What load alone costs: nothing is down, and DynamoDB throttles the key of one pair. */
-
-const WRONG = { accepted: new Set<string>() };
-const OUTCOMES = [
-  ['a token', {}, undefined],
-  ['a rejection', WRONG, 'credential-rejected'],
-] as const;
-const typesOf = (answers: readonly Answer[]) => [...new Set(answers.map(({ problem }) => problem?.type))];
-const report = (title: string, answers: readonly Answer[]) =>
-  process.stdout.write(`${title}: ${describeWaits(answers.map(({ waitMs }) => waitMs))}\n`);
 
 describe.each([
   [1_000, 2],

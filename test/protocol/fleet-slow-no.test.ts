@@ -9,10 +9,8 @@ import { oldToken } from '../support/pair/pair-examples.ts';
 
 /** One instance, and the last token of the pair. The token proves its version, also after it has expired. */
 function fleetWithToken(credentialVersion: string, expiresAt: number, changes: Parameters<typeof fleetOf>[1] = {}) {
-  const fleet = fleetOf(1, changes);
   const token = { ...oldToken(), credentialVersion, expiresAt, refreshAt: START + 10 * SECOND_MS };
-  fleet.shared.change(ISSUE_REQUEST.pair, (empty) => ({ ...empty, token }));
-  return fleet;
+  return fleetOf(1, { ...changes, record: { token } });
 }
 
 /** Asks again and again until then, or until an answer is enough, which it returns. */

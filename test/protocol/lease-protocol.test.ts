@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { PairRecord } from '../../functions/broker/pair/record.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { HOUR_MS, MINUTE_MS, PAIR, START } from '../support/example.ts';
-import { ALL_FAULTS, COSTLY, count, explore, type Fault, nameOf, type Scenario } from '../support/pair/interleaving.ts';
+import { nameOf } from '../support/fleet/fleet.ts';
+import { ALL_FAULTS, COSTLY, count, explore, type Fault, type Scenario } from '../support/pair/interleaving.ts';
 import { oldToken } from '../support/pair/pair-examples.ts';
 
 /** They cost the length of a lease, or end before it. */

@@ -1,6 +1,7 @@
 import { newTrace, type Trace } from '../../../functions/broker/audit.ts';
 import type { CheckRequest } from '../../../functions/broker/check-credential.ts';
 import type { Issue, IssueRequest } from '../../../functions/broker/pair/decision.ts';
+import type { PairRecord } from '../../../functions/broker/pair/record.ts';
 import type { ServiceName } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { Service } from '../../../functions/broker/service.ts';
@@ -16,6 +17,10 @@ export type Instance = ReturnType<ReturnType<typeof createFleet>['createInstance
 interface FixedChanges {
   /** Of everything random. */
   readonly seed?: number;
+  /** In place of the seeded numbers. */
+  readonly random?: () => number;
+  /** What the table has of the pair `PAIR` at the start. */
+  readonly record?: Partial<PairRecord>;
   /** Settings of a service that differ from the defaults. */
   readonly services?: Readonly<Record<ServiceName, Partial<Service>>>;
   readonly clock?: VirtualClock;
@@ -23,12 +28,13 @@ interface FixedChanges {
 
 /** Instances of the real rules around one shared store, one Secrets Manager and one service, on a virtual clock. */
 export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) {
-  const { seed = 1, services: ownChanges = {}, clock = new VirtualClock(START), ...rest } = changes;
+  const { seed = 1, random = seededRandom(seed), record, services: ownChanges = {}, ...others } = changes;
+  const { clock = new VirtualClock(START), ...rest } = others;
   const services = Object.fromEntries(SERVICE_NAMES.map((name) => [name, exampleService(ownChanges[name])]));
   const surroundings: Surroundings = { ...NORMAL, ...rest };
   const outside = createOutside(surroundings, services, clock);
   const storeFor = createRemoteStore({ ...outside, surroundings, clock });
-  const random = seededRandom(seed);
+  if (record) outside.shared.change(ISSUE_REQUEST.pair, (empty) => ({ ...empty, ...record }));
   /** By the name with which a call signs its leases: the number of its instance. */
   const owners = new Map<string, number>();
   let instances = 0;
@@ -47,10 +53,10 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       );
     const asker = { number, state, now, sleep };
     const traces: Trace[] = [];
-    const traced = () => {
+    const traced = (patienceMs = PATIENCE_MS) => {
       const trace = newTrace();
       traces.push(trace);
-      return [now() + PATIENCE_MS, trace] as const;
+      return [now() + patienceMs, trace] as const;
     };
     const broker = wireBroker({
       services,
@@ -72,8 +78,8 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       broker,
       now,
       traces,
-      issue: async (request: Partial<IssueRequest> = {}) =>
-        broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, ...traced()),
+      issue: async (request: Partial<IssueRequest> = {}, patienceMs?: number) =>
+        broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, ...traced(patienceMs)),
       check: (request: Partial<CheckRequest> = {}) =>
         broker.check(BILLING, { pair: ISSUE_REQUEST.pair, stage: 'AWSCURRENT', ...request }, ...traced()),
       /** Tests change how far its clock is from the true time, and the sealed format that it writes, and opens alone. */
@@ -106,9 +112,9 @@ export function fleetOf(count: number, changes: Parameters<typeof createFleet>[0
     /** Asks all instances at once. */
     askAll: (request?: Partial<IssueRequest>): Promise<Answer[]> =>
       clock.run(Promise.all(instances.map((instance) => ask(instance, request)))),
-    /** Asks one instance, the first if none is given. */
-    askOne: (request?: Partial<IssueRequest>, instance = instances[0] ?? fleet.createInstance()) =>
-      clock.run(ask(instance, request)),
+    /** Asks the first instance, as a caller with this much time. */
+    askOne: (request?: Partial<IssueRequest>, patienceMs?: number) =>
+      clock.run(ask(instances[0] ?? fleet.createInstance(), request, patienceMs)),
     /** The calls to the store and to Secrets Manager that some work costs. */
     async callsOf(work: () => Promise<unknown>) {
       Object.assign(counts, { storeCalls: {}, secretReads: 0 });
@@ -127,15 +133,21 @@ export interface Answer {
 }
 
 /** Asks one instance and returns its answer, a problem too. */
-export async function ask({ issue, now }: Instance, request?: Partial<IssueRequest>): Promise<Answer> {
+export async function ask({ issue, now }: Instance, ...asked: Parameters<Instance['issue']>): Promise<Answer> {
   const startedAt = now();
-  const given = await issue(request).catch((error: unknown) => {
+  const given = await issue(...asked).catch((error: unknown) => {
     if (error instanceof Problem) return error;
     throw error;
   });
   const told = given instanceof Problem ? { problem: given } : { issue: given };
   return { ...told, at: now(), waitMs: now() - startedAt };
 }
+
+/** The problem of an answer, or the fingerprint of its token. */
+export const nameOf = (answer: Answer | undefined) => answer?.problem?.type ?? answer?.issue?.token.fingerprint;
+
+/** No call takes any time. */
+export const AT_ONCE = { storeLatencyMs: 0, secretsLatencyMs: 0, serviceLatencyMs: 0 };
 
 /** Of one call: a Lambda invocation may last 15 s, and its answer leaves half a second before. */
 const PATIENCE_MS = 14_500;

@@ -1,5 +1,4 @@
 import type { IssueRequest } from '../../../functions/broker/pair/decision.ts';
-import { ISSUE_REQUEST } from '../broker-world.ts';
 import { START } from '../example.ts';
 import { oldToken } from '../pair/pair-examples.ts';
 import { seededRandom } from '../seeded-random.ts';
@@ -7,9 +6,8 @@ import { type Answer, ask, fleetOf, type Instance } from './fleet.ts';
 
 /** Instances that all miss: the table has a token of this size, which has expired. */
 export function missingFleet(count: number, tokenKb: number, changes: Parameters<typeof fleetOf>[1] = {}) {
-  const fleet = fleetOf(count, { tokenKb, serviceLatencyMs: 150, ...changes });
-  const token = { ...oldToken(), expiresAt: START, credentialVersion: 'v0' };
-  fleet.shared.change(ISSUE_REQUEST.pair, (empty) => ({ ...empty, token }));
+  const record = { token: { ...oldToken(), expiresAt: START, credentialVersion: 'v0' } };
+  const fleet = fleetOf(count, { tokenKb, serviceLatencyMs: 150, record, ...changes });
   return {
     ...fleet,
     /** Asks each instance once, at moments that are spread evenly over this time. */
@@ -23,15 +21,24 @@ export function missingFleet(count: number, tokenKb: number, changes: Parameters
   };
 }
 
+/** What all instances are given, with the changes of a fleet that lead to it. */
+export const OUTCOMES = [
+  ['a token', {}, undefined],
+  ['a rejection', { accepted: new Set<string>() }, 'credential-rejected'],
+] as const;
+
+export const typesOf = (answers: readonly Answer[]) => [...new Set(answers.map(({ problem }) => problem?.type))];
+
 /** Of the calls of a slow table, this share takes 200 to 600 ms. */
 export const slowTable = (share: number) => {
   const random = seededRandom(1, 'slow table');
   return () => (random() < share ? 200 + 400 * random() : 5);
 };
 
-/** Says how long callers waited. A person reads it in the output of the tests and in docs/scale.md. */
-export function describeWaits(waitsMs: readonly number[]): string {
-  const waits = waitsMs.map(Math.round).sort((a, b) => a - b);
+/** Prints how long callers waited. A person reads it in the output of the tests and in docs/scale.md. */
+export function report(title: string, answers: readonly Pick<Answer, 'waitMs'>[]): void {
+  const waits = answers.map(({ waitMs }) => Math.round(waitMs)).sort((a, b) => a - b);
   const quantile = (share: number) => waits[Math.ceil(waits.length * share) - 1];
-  return `waits of ${waits.length}: p50 ${quantile(0.5)} ms, p99 ${quantile(0.99)} ms, max ${quantile(1)} ms`;
+  const [p50, p99, max] = [quantile(0.5), quantile(0.99), quantile(1)];
+  process.stdout.write(`${title}: waits of ${waits.length}: p50 ${p50} ms, p99 ${p99} ms, max ${max} ms\n`);
 }

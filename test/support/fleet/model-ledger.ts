@@ -55,7 +55,7 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
   const pages = new Map<string, Page>();
   const { judge, hasAnyClockJumped } = hosts;
 
-  if (surroundings.isShared) surroundings.onWrite = seeWrite;
+  surroundings.onWrite = seeWrite;
 
   return {
     pageOf,

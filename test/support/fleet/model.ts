@@ -50,7 +50,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
   const services = { [SERVICES[0]]: { response: TOLD }, [SERVICES[1]]: { response: TOLD, singleActiveToken } };
   const fleet = createFleet({ ...changes, services });
   const { clock, shared, surroundings } = fleet;
-  const { isShared, secretsLatencyMs } = surroundings;
+  const { secretsLatencyMs } = surroundings;
   const pairs = clients.flatMap((client) => SERVICES.map((service): Pair => ({ client, service })));
   const world = createModelWorld(clock, normal);
   const hosts = createHosts(fleet);
@@ -67,12 +67,11 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
   surroundings.serviceLatencyMs = changes.serviceLatencyMs ?? (({ service }) => world.moodOf(service).latencyMs);
   surroundings.onStoreFailure = hosts.noteTrouble;
   surroundings.answer = (_, request) => {
-    if (isShared) ledger.seeRequest(request);
+    ledger.seeRequest(request);
     judgeCredential(request);
     return world.answer(request.pair, request.version);
   };
   surroundings.onHeard = (request, { response, token, lifetimeMs: toldMs = 0 }) => {
-    if (!isShared) return;
     if ([400, 401].includes(response.status)) ledger.seeRejection(request);
     if (token === undefined) return;
     const lifetimeMs = Math.min(toldMs, MAX_LIFETIME_MS);
@@ -95,11 +94,10 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
       const { lastToken } = ledger.pageOf(pair);
       const refused = { nothing: undefined, 'the last token': lastToken, 'an unknown token': 'f'.repeat(16) }[refuses];
       const startedAt = clock.now();
-      const living = isShared && refused === undefined ? livingToken(pair, host) : undefined;
+      const living = refused === undefined ? livingToken(pair, host) : undefined;
       const asked = host.issue({ pair, minTtlMs: minTtlSeconds * 1_000, refused });
       const trace = host.traces.at(-1);
       const answer = await follow(host, pair, asked);
-      if (!isShared) return answer;
       if (answer instanceof Problem) {
         const isServed = living !== undefined && living === livingToken(pair, host) && !hosts.hasAnyClockJumped();
         // An instance that never saw the token waits in vain without the table, and others read the secret first.

@@ -1,12 +1,11 @@
 import type { CheckResult } from '../../../functions/broker/check-credential.ts';
 import type { IssueRequest } from '../../../functions/broker/pair/decision.ts';
-import type { PairRecord } from '../../../functions/broker/pair/record.ts';
 import { isIssuable } from '../../../functions/broker/pair/record.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
 import { ISSUE_REQUEST } from '../broker-world.ts';
 import { START } from '../example.ts';
-import { type Answer, ask, createFleet } from '../fleet/fleet.ts';
-import type { SentRequest, StoreFault, Surroundings } from '../fleet/surroundings.ts';
+import { type Answer, AT_ONCE, ask, createFleet } from '../fleet/fleet.ts';
+import type { SentRequest, StoreFault } from '../fleet/surroundings.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 /**
@@ -22,9 +21,7 @@ export type Fault =
 
 type Fleet = ReturnType<typeof createFleet>;
 
-export interface Scenario extends Partial<Surroundings> {
-  /** What the shared record holds at the start. */
-  readonly record?: Partial<PairRecord>;
+export interface Scenario extends NonNullable<Parameters<typeof createFleet>[0]> {
   readonly request?: Partial<IssueRequest>;
   /** How many instances ask: 2 when left out. */
   readonly callers?: 1 | 2;
@@ -73,16 +70,7 @@ export async function explore(scenario: Scenario, check: (result: RunResult) => 
 }
 
 async function interleave(scenario: Scenario, pick: Pick) {
-  const {
-    record = {},
-    request,
-    hasCheck,
-    operator,
-    callers = 2,
-    faults: possible = [],
-    maxFaults = 1,
-    ...changes
-  } = scenario;
+  const { request, hasCheck, operator, callers = 2, faults: possible = [], maxFaults = 1, ...changes } = scenario;
   const faults: Fault[] = [];
   let isQuiet = false;
   /** The next fault, if there is to be one here. */
@@ -97,9 +85,7 @@ async function interleave(scenario: Scenario, pick: Pick) {
   const clock = new VirtualClock(START, (count) => (isQuiet ? 0 : pick([0, ...nth(count)], 'next')));
   const fleet = createFleet({
     clock,
-    storeLatencyMs: 0,
-    serviceLatencyMs: 0,
-    secretsLatencyMs: 0,
+    ...AT_ONCE,
     ...changes,
     storeFault: (operation, from) => {
       const fault = pickFault(
@@ -120,7 +106,6 @@ async function interleave(scenario: Scenario, pick: Pick) {
     },
   });
   const { pair } = ISSUE_REQUEST;
-  fleet.shared.change(pair, (empty) => ({ ...empty, ...record }));
   const start = await fleet.shared.read(pair, { deadline: Infinity });
   const watch = watchRequests(fleet, pair);
   const instances = [fleet.createInstance(), fleet.createInstance(), fleet.createInstance()];
@@ -225,9 +210,6 @@ export const COSTLY = ALL_FAULTS.filter((fault) => fault !== 'repeated');
 
 export const count = (faults: readonly Fault[], kinds: readonly Fault[]) =>
   faults.filter((fault) => kinds.includes(fault)).length;
-
-/** The problem of an answer, or the fingerprint of its token. */
-export const nameOf = (answer: Answer | undefined) => answer?.problem?.type ?? answer?.issue?.token.fingerprint;
 
 /** More than any scenario here needs; an exploration that is cut off fails. */
 const MAX_RUNS = 120_000;

@@ -1,24 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { newTrace } from '../../../functions/broker/audit.ts';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import type { PairRecord, StoredToken, Wait } from '../../../functions/broker/pair/record.ts';
 import { cleared } from '../../../functions/broker/pair/transitions.ts';
 import type { SecretStage } from '../../../functions/vocabulary.ts';
 import { exchange, found, ISSUE_REQUEST, SECRETS_DOWN, SETTINGS_DIGEST } from '../../support/broker-world.ts';
-import { BILLING, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
-import { createFleet, type Instance } from '../../support/fleet/fleet.ts';
+import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
+import { AT_ONCE, createFleet } from '../../support/fleet/fleet.ts';
 import { closedToken, exampleToken, latches } from '../../support/pair/pair-examples.ts';
 
 const STAGES = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
-const AT_ONCE = { storeLatencyMs: 0, secretsLatencyMs: 0, accepted: new Set(['v0', 'v1', 'v2']) };
 const { pair } = ISSUE_REQUEST;
 const THROTTLED = { status: 429, contentType: 'none', bytes: 0, members: [] };
 
 function setUp(changes: Parameters<typeof createFleet>[0] = {}) {
   const fleet = createFleet(changes);
   const instance = fleet.createInstance();
-  const check = (stage: SecretStage = 'AWSCURRENT', by: Instance = instance, trace = newTrace()) =>
-    fleet.clock.run(by.broker.check(BILLING, { pair, stage }, by.now() + 14_500, trace));
+  const check = (stage: SecretStage = 'AWSCURRENT') => fleet.clock.run(instance.check({ stage }));
   return { ...fleet, instance, check, versions: () => fleet.requests.map(({ version }) => version) };
 }
 
@@ -120,10 +117,8 @@ describe('a check', () => {
     surroundings.secret = () => SECRETS_DOWN;
 
     await clock.advance(HOUR_MS);
-    const trace = newTrace();
-    const found = await check('AWSCURRENT', instance, trace);
-    expect(found).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'request' });
-    expect(trace.warnings).toEqual(new Set(['secret-stale']));
+    expect(await check()).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'request' });
+    expect(instance.traces.at(-1)?.warnings).toEqual(new Set(['secret-stale']));
     expect(versions()).toEqual(['v1', 'v1']);
   });
 });
@@ -148,8 +143,8 @@ describe('a check, to the millisecond:', () => {
   /** The result of a check in words, without times that are now. */
   const checkOf = async (record: Partial<PairRecord>, stage?: SecretStage, service = {}) => {
     const services = { 'customer-insights': service };
-    const { shared, check, requests } = setUp({ ...AT_ONCE, stages: STAGES, services });
-    shared.change(pair, (empty) => ({ ...empty, ...record }));
+    const accepted = new Set(['v0', 'v1', 'v2']);
+    const { check, requests } = setUp({ ...AT_ONCE, stages: STAGES, services, accepted, record });
     const { finding, cause, version, provenBy, checkedAt, retryAfterSeconds, expiresAt } = await check(stage);
     expect(requests).toHaveLength(provenBy === 'request' && checkedAt === NOW ? 1 : 0);
     if (provenBy === 'traffic') expect(expiresAt).toBe(token.expiresAt);
@@ -222,8 +217,7 @@ describe('a check that finds the secret gone', () => {
     found('v1', { client_id: 'id', secret: 's', services: ['merchant-payment-cleansing'] }, stage);
   const missing = { finding: 'secret-missing', provenBy: 'secret' };
   const gone = (fault: SecretReading, record: Partial<PairRecord> = {}) => {
-    const world = setUp({ ...AT_ONCE, secretsLatencyMs: 1, secret: () => fault });
-    world.shared.change(pair, (empty) => ({ ...empty, token, ...record }));
+    const world = setUp({ ...AT_ONCE, secretsLatencyMs: 1, secret: () => fault, record: { token, ...record } });
     return { ...world, tokenNow: () => world.shared.peek(pair).token };
   };
 
