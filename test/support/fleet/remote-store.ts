@@ -1,6 +1,6 @@
 import { AwsRefusal, OutOfTime, type SignalledCall } from '../../../functions/aws/calls.ts';
 import { createCircuitBreaker } from '../../../functions/aws/pair-table/circuit-breaker.ts';
-import type { ClosedToken, PairRecord, StoredToken } from '../../../functions/broker/pair/record.ts';
+import type { PairRecord, StoredToken } from '../../../functions/broker/pair/record.ts';
 import {
   type CallTerms,
   type PairStore,
@@ -8,6 +8,7 @@ import {
   type TaggedRecord,
 } from '../../../functions/broker/pair/store.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
+import { closedToken } from '../pair/pair-examples.ts';
 import { createReferencePairStore, type ReferencePairStore } from '../pair/reference-pair-store.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
 import { type Asker, drawn, FAULTS_IN_ONE_CALL, type StoreFault, type Surroundings } from './surroundings.ts';
@@ -156,10 +157,6 @@ function createMeter(now: () => number, unitsPerSecond: number) {
     levels.set(key, { units: isServed ? left - cost : left, at: now() });
     return isServed;
   };
-}
-
-function closedToken({ accessToken: _, scope: __, passThrough: ___, ...visible }: StoredToken): ClosedToken {
-  return visible;
 }
 
 const ignore = () => undefined;

@@ -52,9 +52,8 @@ export function oldToken(): StoredToken {
   };
 }
 
-/** The same token where it cannot be opened. */
-export function closedToken(changes: Partial<StoredToken> = {}): ClosedToken {
-  const { accessToken: _, scope: __, passThrough: ___, ...visible } = exampleToken(changes);
+/** A token where it cannot be opened. */
+export function closedToken({ accessToken: _, scope: __, passThrough: ___, ...visible } = exampleToken()): ClosedToken {
   return visible;
 }
 

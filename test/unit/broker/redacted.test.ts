@@ -12,23 +12,10 @@ describe('a redacted text', () => {
   );
 });
 
-describe('an answer that repeats a secret', () => {
-  const SECRET = 'marked-secret';
-
-  it.each([[SECRET], [`before ${SECRET} behind`], [[1, [SECRET]]], [{ a: { b: SECRET } }], [{ [`x${SECRET}`]: 1 }]])(
-    '%j shows the secret',
-    (value) => expect(shows(value, SECRET)).toBe(true),
-  );
-
-  it.each([[''], ['marked-'], [7], [true], [null], [undefined], [{}], [[]], [{ a: 'marked', b: '-secret' }]])(
-    '%j does not show it',
-    (value) => expect(shows(value, SECRET)).toBe(false),
-  );
-
-  it('shows a secret of eight characters within other words, a shorter one only where nothing else stands', () => {
-    expect([shows('a12345678', '12345678'), shows('a1234567', '1234567')]).toEqual([true, false]);
-    expect([shows('abc', 'abc'), shows({ a: 'abc' }, 'abc'), shows(123, '123')]).toEqual([true, true, true]);
-  });
+/** The forms of a secret that an answer can show: token-response/read-echo. */
+it('a secret of eight characters shows within other words, a shorter one only where nothing else stands', () => {
+  expect([shows('a12345678', '12345678'), shows('a1234567', '1234567')]).toEqual([true, false]);
+  expect([shows('abc', 'abc'), shows({ a: 'abc' }, 'abc'), shows(123, '123')]).toEqual([true, true, true]);
 });
 
 describe('a plain word', () => {

@@ -94,14 +94,6 @@ it('has a circuit for reads and one for writes, which calls that settle an outco
   await expect(write()).rejects.toMatchObject({ kind: 'lasting' });
   expect(await store.read(pair, IN_TIME)).toMatchObject(NOTHING);
   expect(await write(true)).toBeDefined();
-
-  endpoint.failWith('access-denied');
-  for (let times = 0; times < 3; times += 1) await expect(store.read(pair, IN_TIME)).rejects.toThrow(StoreUnavailable);
-  endpoint.failWith(undefined);
-  await expect(store.read(pair, IN_TIME)).rejects.toMatchObject({ kind: 'lasting' });
-  expect(await store.read(pair, { ...IN_TIME, settles: true })).toMatchObject({
-    record: { attemptedAt: START + 0.25 },
-  });
 });
 
 describe('an item that is not as it should be', () => {

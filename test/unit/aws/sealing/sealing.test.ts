@@ -13,18 +13,9 @@ import golden from './sealed-format-1.json' with { type: 'json' };
 const ACME: Pair = { client: 'acme', service: 'customer-insights' };
 const sealer = createSealer('dev', keysOf(exampleKey()));
 
-describe('sealing a token', () => {
-  it('never seals alike twice', async () => {
-    const sealed = await Promise.all(Array.from({ length: 50 }, () => seal()));
-    expect(new Set(sealed.map(({ bytes }) => Buffer.from(bytes.subarray(33)).toString('hex'))).size).toBe(50);
-  });
-
-  it('says so when there is no key', async () => {
-    const keyless = createSealer('dev', keysOf());
-    expect(await keyless.hasKey()).toBe(false);
-    expect(await keyless.seal(ACME, exampleToken())).toBeUndefined();
-    expect(await sealer.hasKey()).toBe(true);
-  });
+it('never seals alike twice', async () => {
+  const sealed = await Promise.all(Array.from({ length: 50 }, () => seal()));
+  expect(new Set(sealed.map(({ bytes }) => Buffer.from(bytes.subarray(33)).toString('hex'))).size).toBe(50);
 });
 
 it('a fingerprint is the first 16 hexadecimal digits of the token’s SHA-256', () => {

@@ -14,7 +14,7 @@ import type { Service } from '../../../../functions/broker/service.ts';
 import type { RequestToken } from '../../../../functions/broker/token-request/token-request.ts';
 import type { ProblemType } from '../../../../functions/vocabulary.ts';
 import { exchange, ISSUE_REQUEST } from '../../../support/broker-world.ts';
-import { exampleService, SECOND_MS, START } from '../../../support/example.ts';
+import { exampleService, HOUR_MS, SECOND_MS, START } from '../../../support/example.ts';
 import { exampleToken } from '../../../support/pair/pair-examples.ts';
 
 const { pair } = ISSUE_REQUEST;
@@ -126,76 +126,79 @@ describe('an instance that is frozen for 20 minutes while it waits', () => {
 });
 
 describe('a token that the service hands out again', () => {
-  const life = { expiresAt: START + 100 * SECOND_MS, lifetimeSeenMs: 3_600 * SECOND_MS, refreshAt: START };
-  const record = { token: exampleToken({ fingerprint: 'name of same', expirySource: 'response', ...life }) };
-  const same = { record, members: tokenFor('same', 100) };
+  const life = { expiresAt: START + 100 * SECOND_MS, lifetimeSeenMs: HOUR_MS, refreshAt: START };
+  const token = exampleToken({ fingerprint: 'name of same', ...life });
+  const withToken = (changes: Partial<StoredToken>) => ({ record: { token: { ...token, ...changes } } });
+  const whole = { record: { token }, members: tokenFor('same', 3_600) };
+  const same = { ...whole, members: tokenFor('same', 100) };
 
-  it('keeps its longest life time, however little it has left, and can still be refused', async () => {
-    expect(await renewed(same)).toMatchObject({ lifetimeSeenMs: 3_600 * SECOND_MS, sameTokenAgain: false });
-  });
-
-  // @see spring-attic/spring-security-oauth#975, IdentityModel/IdentityModel.AspNetCore#151
-  it('never ends later than it was first said to, while that end is ahead', async () => {
-    const whole = tokenFor('same', 3_600);
-    expect(await renewed({ ...same, members: whole })).toMatchObject({ expiresAt: life.expiresAt });
-    expect(await renewed({ ...same, members: whole, forced: true })).toMatchObject({ expiresAt: life.expiresAt });
-    expect((await renewed({ ...same, members: tokenFor('same', 90) })).expiresAt).toBe(START + 90 * SECOND_MS);
-    const assumed = { token: exampleToken({ ...record.token, expirySource: 'assumed' }) };
-    expect((await renewed({ members: whole, record: assumed })).expiresAt).toBe(START + 3_600 * SECOND_MS);
-    const other = tokenFor('other', 3_600);
-    expect((await renewed({ ...same, members: other })).expiresAt).toBe(START + 3_600 * SECOND_MS);
+  it.each<[string, Changes, Partial<StoredToken>]>([
+    ['keeps its longest life time, and can still be refused', same, { lifetimeSeenMs: HOUR_MS, sameTokenAgain: false }],
+    // @see spring-attic/spring-security-oauth#975, IdentityModel/IdentityModel.AspNetCore#151
+    ['never ends later than it was first said to, while that end is ahead', whole, { expiresAt: life.expiresAt }],
+    ['never ends later when it was refused', { ...whole, forced: true }, { expiresAt: life.expiresAt }],
+    ['ends sooner when that is said', { ...same, members: tokenFor('same', 90) }, { expiresAt: START + 90_000 }],
+    [
+      'may end later than it was assumed to',
+      { ...whole, ...withToken({ expirySource: 'assumed' }) },
+      { expiresAt: START + HOUR_MS },
+    ],
+    [
+      'has nothing to do with another one',
+      { ...same, members: tokenFor('other', 600) },
+      { expiresAt: START + 600_000, lifetimeSeenMs: 600_000 },
+    ],
+    [
+      'keeps its soft window before that',
+      { ...same, ...withToken({ refreshAt: START + 50 }) },
+      { refreshAt: START + 50 },
+    ],
+    ['keeps its soft window when it was refused', { ...same, forced: true }, { refreshAt: START - 620_000 }],
+    ['is not worth refusing again once it was refused in vain', { ...same, forced: true }, { sameTokenAgain: true }],
+    ['stays so when it comes again', { ...same, ...withToken({ sameTokenAgain: true }) }, { sameTokenAgain: true }],
+    [
+      'stays so until another one comes',
+      { ...withToken({ sameTokenAgain: true }), members: tokenFor('other', 600) },
+      { sameTokenAgain: false },
+    ],
+  ])('%s', async (_, changes, expected) => {
+    expect(await renewed(changes)).toMatchObject(expected);
   });
 
   // @see nuts-foundation/nuts-node#3688, ExpressGateway/express-gateway#1066
   it('is dead for the time of a request after that end, because the service may have counted later', async () => {
-    const again = (expiresAt: number) =>
-      renew({ members: tokenFor('same', 3_600), record: { token: exampleToken({ ...record.token, expiresAt }) } });
+    const again = async (expiresAt: number) => (await renew({ ...whole, ...withToken({ expiresAt }) })).renewal;
     const problem = { type: 'token-endpoint-unavailable', retryAfterSeconds: 1 };
-    expect((await again(START + 400 - 3_999)).renewal).toMatchObject({ outcome: 'failed', problem });
-    const token = { expiresAt: START + 3_600 * SECOND_MS };
-    expect((await again(START + 400 - 4_000)).renewal).toMatchObject({ outcome: 'token', token });
+    expect(await again(START + 400 - 3_999)).toMatchObject({ outcome: 'failed', problem });
+    expect(await again(START + 400 - 4_000)).toMatchObject({ token: { expiresAt: START + HOUR_MS } });
   });
 
   it('is issued until 3 s before its end, when it came again in its soft window: its service repeats it', async () => {
-    const token = await renewed({ ...same, members: tokenFor('same', 20) });
-    expect(token.refreshAt).toBe(token.expiresAt - 3_000);
-    expect([token.refreshAt - 1, token.refreshAt].map((at) => isIssuable(token, at))).toEqual([true, false]);
-    const again = await renewed({ record: { token }, members: tokenFor('same', 10) });
+    const repeated = await renewed({ ...same, members: tokenFor('same', 20) });
+    expect(repeated.refreshAt).toBe(repeated.expiresAt - 3_000);
+    expect([-1, 0].map((ms) => isIssuable(repeated, repeated.refreshAt + ms))).toEqual([true, false]);
+    const again = await renewed({ record: { token: repeated }, members: tokenFor('same', 10) });
     expect(again.refreshAt).toBe(again.expiresAt - 3_000);
-  });
-
-  it('keeps its soft window, when it came again before that window or was refused', async () => {
-    const early = { token: exampleToken({ ...record.token, refreshAt: START + 50 * SECOND_MS }) };
-    expect((await renewed({ ...same, record: early })).refreshAt).toBe(START + 50 * SECOND_MS);
-    const token = await renewed({ ...same, forced: true });
-    expect(token.expiresAt - token.refreshAt).toBe(720 * SECOND_MS);
   });
 
   it('is unavailable, and no fault of the settings, when it has expired on arrival', async () => {
     const problem = { type: 'token-endpoint-unavailable', retryAfterSeconds: 1 };
-    const { renewal } = await renew({ record, members: tokenFor('same', 0) });
+    const { renewal } = await renew({ ...same, members: tokenFor('same', 0) });
     expect(renewal).toMatchObject({ outcome: 'failed', problem });
-    const unknown = (await renew({ record, members: tokenFor('unknown', 0) })).renewal;
+    const unknown = (await renew({ ...same, members: tokenFor('unknown', 0) })).renewal;
     expect(unknown).toMatchObject({ outcome: 'held', problem: { type: 'token-response-unusable' } });
     expect(unknown).not.toHaveProperty('lapsed');
   });
 
-  it('is not worth refusing again once it has been refused in vain', async () => {
-    const { trace } = await renew({ ...same, forced: true });
-    expect([...trace.warnings]).toEqual(['same-token-again']);
-    expect((await renew({ record, forced: true })).trace.warnings).toEqual(new Set());
-    const token = await renewed({ ...same, forced: true });
-    expect(token.sameTokenAgain).toBe(true);
-
-    expect(await renewed({ ...same, record: { token } })).toMatchObject({ sameTokenAgain: true });
-    const other = { sameTokenAgain: false, lifetimeSeenMs: 600 * SECOND_MS };
-    expect(await renewed({ record: { token } })).toMatchObject(other);
+  it('leaves a warning when it was refused, and no other token does', async () => {
+    expect([...(await renew({ ...same, forced: true })).trace.warnings]).toEqual(['same-token-again']);
+    expect((await renew({ ...same, members: tokenFor('other', 600), forced: true })).trace.warnings.size).toBe(0);
   });
 
   it('within its hard margin is a problem until it has lapsed', async () => {
     const detail = expect.stringContaining('ends in 3 s, too soon');
     const problem = { type: 'token-endpoint-unavailable', detail, retryAfterSeconds: 3 };
-    const { renewal } = await renew({ record, members: tokenFor('same', 3) });
+    const { renewal } = await renew({ ...same, members: tokenFor('same', 3) });
     expect(renewal).toMatchObject({ outcome: 'failed', problem });
     expect((await renew({ members: tokenFor('unknown', 30) })).renewal.outcome).toBe('token');
   });
