@@ -151,7 +151,7 @@ describe('a token request that is rejected', () => {
     expect(warnings()).toEqual(['rejected']);
   });
 
-  it('is told to later callers without another reading of the secret', async () => {
+  it('reaches later callers without another reading of the secret', async () => {
     const { clock, give, callsOf } = startInstance({}, { accepted: new Set() });
     await give();
     await clock.advance(SECOND_MS);

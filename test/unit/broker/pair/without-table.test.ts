@@ -155,7 +155,7 @@ describe('a call that needs the table', () => {
 });
 
 describe('what a call has sent itself', () => {
-  it('is told to its caller, also when no look succeeds any more', async () => {
+  it('reaches its caller, also when no look succeeds any more', async () => {
     const { give, failOn, requests, passed } = startInstance({}, { accepted: new Set() });
     failOn('read', (n) => n > 1 && 'refused');
     expect([await give(), requests.length, passed()]).toEqual(['credential-rejected', 1, 0]);
