@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createTokenBroker, TokenRefused } from '../../../client/index.ts';
+import { createTokenBroker } from '../../../client/index.ts';
 import { startFunctionUrl } from '../../../local/function-url/server.ts';
 import { createBrokerWorld, exchange } from '../../support/broker-world.ts';
 import { PAIR } from '../../support/example.ts';
@@ -31,8 +31,8 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
   describe.skipIf(!language.isThere)('that uses the file to copy', () => {
     it('asks once for all threads, at a URL with a slash, and keeps a token with every character', async () => {
       const access_token = 'ab"cd\\ef!~';
-      const { url, asked } = await startScriptedBroker(slowly(() => answerOf(200, { ...token(1), access_token }), 200));
-      const order = at(language, `${url}/`);
+      const answer = { ...token(1), access_token };
+      const { order, asked } = await play(language, () => answerOf(200, answer), 200, '/');
       expect(await order('token', 20, 'acme', 'x')).toEqual(Array(20).fill(access_token));
       expect(await order('token', 1, 'acme', 'x')).toEqual([access_token]);
       expect(asked).toEqual([['/token', { client: 'acme', service: 'x' }]]);
@@ -40,10 +40,7 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
 
     it('says the type and the request of a problem to all who waited, and repeats nothing, whatever a proxy adds', async () => {
       const date = { 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' };
-      const { order, asked } = await play(
-        language,
-        slowly(() => answerOf(424, PROBLEM, date)),
-      );
+      const { order, asked } = await play(language, () => answerOf(424, PROBLEM, date), 1_000);
       const told = expect.stringMatching(/^credential-rejected\b.*\brequest r-1\b/);
       expect(await order('token', 20, 'acme', 'x')).toEqual(Array(20).fill(told));
       expect(asked).toHaveLength(1);
@@ -52,10 +49,7 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
     });
 
     it('replaces a refused token once for all threads, and keeps its successor', async () => {
-      const { order, asked } = await play(
-        language,
-        slowly((call) => answerOf(200, token(call + 1)), 200),
-      );
+      const { order, asked } = await play(language, (call) => answerOf(200, token(call + 1)), 200);
       await order('token', 1, 'acme', 'x');
       expect(await order('token', 20, 'acme', 'x', 'token-1')).toEqual(Array(20).fill('token-2'));
       expect(await order('token', 1, 'acme', 'x', 'token-1')).toEqual(['token-2']);
@@ -159,10 +153,7 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
 describe.each([GO, JAVA])('the file to copy for $title', (language) => {
   describe.skipIf(!language.isThere)('in a program', () => {
     it('lets a caller go who waits no longer, and fails no other', async () => {
-      const { order } = await play(
-        language,
-        slowly(() => answerOf(200, token(1))),
-      );
+      const { order } = await play(language, () => answerOf(200, token(1)), 1_000);
       const outcomes = await order('impatient', 10, 'acme', 'x');
       const left = expect.stringMatching(/interrupted|deadline exceeded/);
       expect(outcomes.toSorted()).toEqual([left, ...Array(9).fill('token-1')]);
@@ -187,56 +178,38 @@ describe.each([GO, JAVA])('the file to copy for $title', (language) => {
   });
 });
 
-it.each(['the client', 'serve'] as const)(
-  '%s waits once for an API that does not know its new token, and repeats with it',
-  async (way) => {
-    const { url, clock, counts } = await startBroker(() => exchange(200, { access_token: 'token-1' }));
-    const waits: number[] = [];
-    const sleep = async (ms: number) => waits.push(ms);
-    const broker = createTokenBroker({ url, credentials: ROLE, sleep });
-    await broker.token(PAIR);
-    clock.now += 1_000;
-    const world = await startForwarding({
-      broker,
-      api: (_, response) => response.writeHead(waits.length > 0 ? 200 : 401).end(),
-    });
-    const call = async (url: string, bearer: string) => {
-      const { status } = await fetch(url, { headers: { authorization: `Bearer ${bearer}` } });
-      if (status === 401) throw new TokenRefused();
-      return status;
-    };
-    const called = {
-      'the client': () => broker.withToken(PAIR, ({ accessToken }) => call(world.apiUrl, accessToken)),
-      serve: () => call(world.url + PREFIX, KEY),
-    };
-    expect(await Promise.all(Array.from({ length: 8 }, called[way]))).toEqual(Array(8).fill(200));
-    expect(new Set(world.received.map(({ headers }) => headers.authorization))).toEqual(new Set(['Bearer token-1']));
-    expect([new Set(waits), counts.tokenRequests]).toEqual([new Set([4_000]), 1]);
-  },
-);
-
-describe.skipIf(!JAVA.isThere)('Lambda freezes Java', () => {
-  // @see openjdk/jdk#27469
-  it('an answer that stalls after its headers ends within the limit, and frees its pair', async () => {
-    const { url, requests } = await answering((response, request) => {
-      if (requests.length === 1) response.writeHead(200, { 'content-length': '500' }).write('{"acc');
-      else answerWith(200, token(1))(response, request);
-    });
-    const order = at(JAVA, url);
-    const told = expect.stringMatching(/^retryable network-error\b.*Timeout/);
-    expect(await order('brief', 1, 'acme', 'x')).toEqual([told]);
-    expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
-  });
+it('serve, with the client, waits once for an API that does not know its new token, and repeats with it', async () => {
+  const { url, clock, counts } = await startBroker(() => exchange(200, { access_token: 'token-1' }));
+  const waits: number[] = [];
+  const sleep = async (ms: number) => waits.push(ms);
+  const broker = createTokenBroker({ url, credentials: ROLE, sleep });
+  await broker.token(PAIR);
+  clock.now += 1_000;
+  const api = (_: unknown, response: ServerResponse) => response.writeHead(waits.length > 0 ? 200 : 401).end();
+  const world = await startForwarding({ broker, api });
+  const call = async () => (await fetch(world.url + PREFIX, { headers: { authorization: `Bearer ${KEY}` } })).status;
+  expect(await Promise.all(Array.from({ length: 8 }, call))).toEqual(Array(8).fill(200));
+  expect(new Set(world.received.map(({ headers }) => headers.authorization))).toEqual(new Set(['Bearer token-1']));
+  expect([new Set(waits), counts.tokenRequests]).toEqual([new Set([4_000]), 1]);
 });
 
-describe.skipIf(!GO.isThere)('Lambda freezes Go', () => {
-  it('a token ends on the wall clock, because the other clock stops meanwhile', async () => {
-    const { url } = await answering(answerWith(200, token(1)));
-    const order = at(GO, url);
-    expect(await order('clock', 1, 'acme', 'x')).toEqual(['wall clock']);
-  });
+describe('Lambda freezes', () => {
+  // @see openjdk/jdk#27469
+  it.skipIf(!JAVA.isThere)(
+    'Java: an answer that stalls after its headers ends in time, and frees its pair',
+    async () => {
+      const { url, requests } = await answering((response, request) => {
+        if (requests.length === 1) response.writeHead(200, { 'content-length': '500' }).write('{"acc');
+        else answerWith(200, token(1))(response, request);
+      });
+      const order = at(JAVA, url);
+      const told = expect.stringMatching(/^retryable network-error\b.*Timeout/);
+      expect(await order('brief', 1, 'acme', 'x')).toEqual([told]);
+      expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
+    },
+  );
 
-  it('no call waits for a request that was under way', async () => {
+  it.skipIf(!GO.isThere)('Go: no call waits for a request under way, and a token ends on the wall clock', async () => {
     const hung = Promise.withResolvers<ServerResponse>();
     const { url, requests } = await answering((response, request) => {
       if (requests.length === 1) hung.resolve(response);
@@ -248,6 +221,8 @@ describe.skipIf(!GO.isThere)('Lambda freezes Go', () => {
     expect(await order('frozen', 1, 'acme', 'x')).toEqual(['token-1']);
     expect(waiting.destroyed).toBe(false);
     waiting.destroy();
+    // The other clock stops meanwhile.
+    expect(await order('clock', 1, 'acme', 'x')).toEqual(['wall clock']);
   });
 });
 
@@ -276,10 +251,16 @@ async function startBroker(answer?: NonNullable<Parameters<typeof createBrokerWo
   return { ...world, url };
 }
 
-/** A broker that answers a program. */
-async function play(language: Language, answer: (call: number) => unknown) {
-  const { url, asked } = await startScriptedBroker(answer);
-  return { order: at(language, url), asked };
+/**
+ * A broker that answers a program. With `ms`, it answers so late that all threads of a program wait by then, or that
+ * most do where a late thread changes nothing.
+ */
+async function play(language: Language, answer: (call: number) => unknown, ms = 0, slash = '') {
+  const { url, asked } = await startScriptedBroker(async (call) => {
+    if (ms > 0) await setTimeout(ms);
+    return answer(call);
+  });
+  return { order: at(language, url + slash), asked };
 }
 
 /** The n-th token of a broker. */
@@ -300,12 +281,4 @@ const PROBLEM = {
 function answerOf(statusCode: number, json: object, more: Readonly<Record<string, string>> = {}) {
   const headers = { 'content-type': `application/${statusCode === 200 ? '' : 'problem+'}json`, ...more };
   return { statusCode, headers, body: JSON.stringify(json) };
-}
-
-/** Answers so late that all threads of a program wait by then, or that most do where a late thread changes nothing. */
-function slowly<Answer>(answer: (call: number) => Answer, ms = 1_000) {
-  return async (call: number) => {
-    await setTimeout(ms);
-    return answer(call);
-  };
 }

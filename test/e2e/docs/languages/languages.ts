@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -35,7 +35,7 @@ export interface Language {
 export const GO = language('Go', [...GO_COMMAND, 'list', 'github.com/aws/aws-sdk-go-v2/config'], {
   example: 'token_broker.go',
   program: 'main.go',
-  compile: (folder) => run(folder, [...GO_COMMAND, 'build', '-o', 'program', ...sources(folder, '.go')]),
+  compile: (folder) => run(folder, [...GO_COMMAND, 'build', '-o', 'program']),
   command: ['./program'],
   handsOn: /^retryable refused-again/,
   causes: ['\\*net\\.DNSError', 'x509\\.UnknownAuthorityError', 'syscall\\.Errno'],
@@ -47,7 +47,7 @@ export const JAVA = language('Java', ['javac', '--release', '17', '-version'], {
   program: 'Main.java',
   compile: (folder) => {
     const quickly = ['-J-XX:TieredStopAtLevel=1', '-J-XX:+UseSerialGC'];
-    run(folder, ['javac', ...quickly, '--release', '17', ...sources(folder, '.java')]);
+    run(folder, ['javac', ...quickly, '--release', '17', 'Main.java']);
   },
   command: ['java', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-cp', '.', 'Main'],
   handsOn: /^retryable refused-again/,
@@ -74,10 +74,6 @@ export const PYTHON = language('Python', ['python3', '-c', 'import botocore'], {
 function language(name: string, [command = '', ...args]: string[], how: Omit<Language, 'title' | 'isThere'>): Language {
   const isThere = runs(command, ...args);
   return { ...how, isThere, title: isThere ? name : `${name} (skipped: it is not installed)` };
-}
-
-function sources(folder: string, extension: string): readonly string[] {
-  return readdirSync(folder).filter((file) => file.endsWith(extension));
 }
 
 function run(cwd: string, [command = '', ...args]: readonly string[]): void {
