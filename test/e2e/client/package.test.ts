@@ -49,45 +49,38 @@ describe('the packed client', () => {
 
 describe('on the Node of the tests', () => {
   const node = process.execPath;
-  const version = process.versions.node.split('.')[0];
 
-  it.each(['mjs', 'cjs'])(`asks the broker, or a fake in its place (.%s)`, async (kind) => {
-    const file = join(packed.project, `script.${kind}`);
-    writeFileSync(file, kind === 'mjs' ? SCRIPT : inCommonJs(SCRIPT));
-    const { stdout, stderr } = await packed.run(node, [file], BILLING);
+  it.each<[string, () => string[] | Promise<string[]>]>([
+    ['as an ES module', () => [written('script.mjs', SCRIPT)]],
+    ['as CommonJS', () => [written('script.cjs', inCommonJs(SCRIPT))]],
+    ['bundled as an ES module', () => bundled('esm', 'bundle.mjs')],
+    ['bundled as CommonJS', () => bundled('cjs', 'bundle.cjs')],
+    // Nothing answers `import()` there.
+    ['in scripts, as Jest loads it', () => ['-e', LOAD_IN_SCRIPTS, written('script.cjs', inCommonJs(SCRIPT))]],
+  ])('asks the broker, or a fake in its place: %s', async (way, argsOf) => {
+    const { stdout, stderr } = await packed.run(node, await argsOf(), BILLING);
     expect(stderr).toBe('');
     expect(JSON.parse(stdout)).toMatchObject({
-      node: version,
+      node: process.versions.node.split('.')[0],
       given: { type: 'access-denied', isSame: true, hasLoadedChain: false },
       standard: { accessToken: '[redacted]', tokenType: 'Bearer' },
-      hasLoadedChain: true,
+      hasLoadedChain: !way.startsWith('bundled'),
       fake: { isOne: true, type: 'credential-rejected' },
     });
   });
 
-  it.each(['esm', 'cjs'] as const)(`is bundled with all that it needs (%s)`, async (format) => {
-    const [script, file] = [
-      join(packed.project, 'script.mjs'),
-      join(packed.project, `bundle-${format}.${MODULE[format]}`),
-    ];
-    writeFileSync(script, SCRIPT);
-    await build({ entryPoints: [script], outfile: file, bundle: true, platform: 'node', target: 'node22', format });
-    const { stdout, stderr } = await packed.run(node, [file], BILLING);
-    expect(stderr).toBe('');
-    expect(JSON.parse(stdout)).toMatchObject({
-      node: version,
-      given: { type: 'access-denied', isSame: true },
-      standard: { accessToken: '[redacted]', tokenType: 'Bearer' },
-      fake: { isOne: true },
-    });
-  });
+  function written(name: string, script: string): string {
+    const file = join(packed.project, name);
+    writeFileSync(file, script);
+    return file;
+  }
 
-  it('works where a program loads CommonJS in scripts of its own, as Jest does: nothing answers `import()`', async () => {
-    writeFileSync(join(packed.project, 'script.cjs'), inCommonJs(SCRIPT));
-    const { stdout, stderr } = await packed.run(node, ['-e', LOAD_IN_SCRIPTS], BILLING);
-    expect(stderr).toBe('');
-    expect(JSON.parse(stdout)).toMatchObject({ standard: { tokenType: 'Bearer' }, fake: { isOne: true } });
-  });
+  async function bundled(format: 'esm' | 'cjs', name: string): Promise<string[]> {
+    const outfile = join(packed.project, name);
+    const entryPoints = [written('script.mjs', SCRIPT)];
+    await build({ entryPoints, outfile, bundle: true, platform: 'node', target: 'node22', format });
+    return [outfile];
+  }
 
   it('brings the commands of a caller', async () => {
     const program = join(packed.installed, packed.manifest.bin);
@@ -146,8 +139,6 @@ describe("the client's README", () => {
     expect([listOf('Retryable'), listOf('Not retryable')]).toEqual([types(true), types(false)]);
   });
 });
-
-const MODULE = { esm: 'mjs', cjs: 'cjs' } as const;
 
 const BILLING = { AWS_ACCESS_KEY_ID: 'AKIDLOCALBILLING', AWS_SECRET_ACCESS_KEY: 'local-billing-secret' };
 

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../../../client/token-broker.ts';
+import type { TokenBroker, TokenBrokerOptions } from '../../../client/token-broker.ts';
 import { FINDINGS, PROOFS, THROTTLED_ADVICE } from '../../../functions/vocabulary.ts';
 import { ACCESS_TOKEN, checked, issued, problem } from './broker-answers.ts';
 import { NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
@@ -200,11 +200,4 @@ describe('a refusal by the access rules', () => {
     const { broker } = await startDenyingWorld(tooLate(ms));
     await expect(broker.token({ ...PAIR, deadline: NOW + longest })).rejects.toThrow(/^access-denied: .*request-1\)$/);
   });
-});
-
-it.each([undefined, {}, { url: '' }])('a broker is not made of %j: the error names the missing option', (options) => {
-  // As JavaScript calls it.
-  const create = () => createTokenBroker(options as TokenBrokerOptions);
-  expect(create).toThrow(TypeError);
-  expect(create).toThrow(/needs the url of the broker, its Function URL/);
 });

@@ -33,12 +33,13 @@ describe('a first slip in a call', () => {
     expect(server.requests).toEqual([]);
   });
 
-  it.each<[object, string]>([
-    [{ services: { insights: 'https://example.com' } }, 'services: insights takes a list of URLs: { insights: ["'],
-    [{ services: { one: ['insights.example.com'] } }, 'services: the entries of one must be URLs such as'],
-    [{ timeout: 5 }, 'timeout is not one of its members: url, region, credentials, services, cache, maxAttempts,'],
+  it.each<[unknown, string]>([
+    ...[undefined, {}, { url: '' }].map((options): [unknown, string] => [options, 'needs the url of the broker, its F']),
+    [{ url: URL_OF_BROKER, services: { insights: 'https://example.com' } }, 'services: insights takes a list of URLs: { insights: ["'],
+    [{ url: URL_OF_BROKER, services: { one: ['insights.example.com'] } }, 'services: the entries of one must be URLs such as'],
+    [{ url: URL_OF_BROKER, timeout: 5 }, 'timeout is not one of its members: url, region, credentials, services, cache, maxAttempts,'],
   ])('of createTokenBroker is a TypeError: %j', (options, message) => {
-    const create = () => createTokenBroker({ url: URL_OF_BROKER, ...options });
+    const create = () => untyped({ createTokenBroker }).createTokenBroker?.(options);
     expect(create).toThrow(message);
     expect(create).toThrow(TypeError);
   });

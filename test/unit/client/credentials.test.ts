@@ -62,33 +62,25 @@ describe('keepAwsCredentials', () => {
     expect([...seen, await kept()].map(({ accessKeyId }) => accessKeyId)).toEqual(numbers.map((n) => `AKID${n}`));
   });
 
-  it.each<[string, () => Promise<AwsCredentials>]>([
+  const throwing = () => {
+    throw new Error('no profile');
+  };
+
+  it.each<[string, number, () => Promise<AwsCredentials>]>([
     // @see aws/aws-sdk-js-v3#1196
-    ['hangs, as after a freeze', () => new Promise(() => undefined)],
-    ['returns null', async () => JSON.parse('null')],
-    [
-      'throws at once',
-      () => {
-        throw new Error('no profile');
-      },
-    ],
-  ])('reads anew after a read that %s', async (_, fail) => {
+    ['hangs, as after a freeze', 20_000, () => new Promise(() => undefined)],
+    ['returns null', 0, async () => JSON.parse('null')],
+    ['throws at once', 0, throwing],
+    ['fails', 0, () => Promise.reject(new Error('STS is away'))],
+  ])('reads anew after a read that %s', async (_, laterMs, fail) => {
     vi.useFakeTimers({ toFake: ['Date'], now: NOW });
     onTestFinished(() => void vi.useRealTimers());
     const read = vi.fn<ReadAwsCredentials>(async () => keys('ONE')).mockImplementationOnce(fail);
     const kept = keepAwsCredentials(read);
     kept().catch(() => undefined);
     await new Promise(setImmediate);
-    vi.setSystemTime(NOW + 20_000);
-    expect([await kept(), await kept()]).toEqual([keys('ONE'), keys('ONE')]);
-    expect(read).toHaveBeenCalledTimes(2);
-  });
-
-  it('keeps credentials without an expiration, and forgets a failure', async () => {
-    const read = vi.fn<ReadAwsCredentials>(async () => keys('ONE'));
-    read.mockRejectedValueOnce(new Error('STS is away'));
-    const kept = keepAwsCredentials(read);
-    await expect(kept()).rejects.toThrow('STS is away');
+    vi.setSystemTime(NOW + laterMs);
+    // Without an expiration, they are kept.
     for (let n = 0; n < 3; n += 1) expect(await kept()).toEqual(keys('ONE'));
     expect(read).toHaveBeenCalledTimes(2);
   });
