@@ -4,11 +4,10 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { hasSigner } from '../../support/aws/signers.ts';
 import { startOwnBroker } from '../../support/processes/local-broker.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { ROOT, runCommandLine } from '../commands/shared/command-line.ts';
-import { GO, JAVA } from '../docs/languages/languages.ts';
+import { GO, JAVA, type Language, PYTHON } from '../docs/languages/languages.ts';
 
 /**
  * Version 1.1.0: `package`, as `npm pack` made it from the client, without CommonJS and types; three files to copy;
@@ -42,7 +41,7 @@ for await (const line of createInterface(process.stdin)) {
   console.log(data?.access_token ?? error.type + ': ' + error.detail + ', retryable: ' + error.retryable);
 }`;
 
-const PYTHON = `
+const PYTHON_PROGRAM = `
 import os, sys
 from token_broker import TokenBroker, TokenBrokerError
 broker = TokenBroker(os.environ["TOKEN_BROKER_URL"], sleep=lambda seconds: None)
@@ -55,15 +54,7 @@ for line in sys.stdin:
 
 const GO_PROGRAM = `package main
 
-import (
-	"bufio"
-	"context"
-	"fmt"
-	"os"
-	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-)
+import ("bufio"; "context"; "fmt"; "os"; "strings"; "github.com/aws/aws-sdk-go-v2/aws")
 
 func main() {
 	keys := aws.Credentials{AccessKeyID: os.Getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: os.Getenv("AWS_SECRET_ACCESS_KEY")}
@@ -100,30 +91,18 @@ class Main {
 }
 `;
 
-interface Caller {
+interface Caller extends Pick<Language, 'isThere' | 'program' | 'compile' | 'command'> {
   readonly name: string;
-  readonly isThere: boolean;
-  readonly program: readonly [file: string, text: string];
-  readonly compile?: (folder: string) => void;
-  readonly command: readonly string[];
+  readonly text: string;
 }
 
+const OF_NODE = { isThere: true, program: 'main.mjs', command: [process.execPath, 'main.mjs'] };
 const EARLIER: readonly Caller[] = [
-  { name: 'the client', isThere: true, program: ['main.mjs', NODE], command: [process.execPath, 'main.mjs'] },
-  {
-    name: 'a client that openapi-ts generated',
-    isThere: true,
-    program: ['main.mjs', GENERATED],
-    command: [process.execPath, 'main.mjs'],
-  },
-  {
-    name: 'token_broker.py',
-    isThere: hasSigner('botocore'),
-    program: ['main.py', PYTHON],
-    command: ['python3', 'main.py'],
-  },
-  { name: 'token_broker.go', ...GO, program: ['main.go', GO_PROGRAM] },
-  { name: 'TokenBroker.java', ...JAVA, program: ['Main.java', JAVA_PROGRAM] },
+  { name: 'the client', ...OF_NODE, text: NODE },
+  { name: 'a client that openapi-ts generated', ...OF_NODE, text: GENERATED },
+  { name: 'token_broker.py', ...PYTHON, text: PYTHON_PROGRAM },
+  { name: 'token_broker.go', ...GO, text: GO_PROGRAM },
+  { name: 'TokenBroker.java', ...JAVA, text: JAVA_PROGRAM },
 ];
 
 const missing = EARLIER.filter(({ isThere }) => !isThere).map(({ name }) => name);
@@ -154,10 +133,10 @@ it(`callers of 1.1.0 keep their token while the table is away, and name the prob
 });
 
 /** Starts the program of a caller in a project with the files of 1.1.0. Returns the function that asks it. */
-function start({ program: [file, text], compile, command: [command = '', ...args] }: Caller, variables: Variables) {
+function start({ program, text, compile, command: [command = '', ...args] }: Caller, variables: Variables) {
   const folder = temporaryFolder();
   execFileSync('tar', ['-xzf', CALLERS, '-C', folder]);
-  writeFileSync(join(folder, file), text);
+  writeFileSync(join(folder, program), text);
   compile?.(folder);
   for (const name of ['@aws-sdk/credential-provider-node', '@smithy/signature-v4', 'aws4fetch']) {
     mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true });

@@ -62,6 +62,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['serve', '--api', 'a=https://user:marked-secret@a.example.com'], /must not contain a user name/],
     [[...TWICE.slice(0, 3), '--api-timeout', '0'], /Give whole seconds, 1 to 3600/],
     [['serve', '--no-token'], /--no-token and --log need an --api/],
+    [['serve'], /^error: TOKEN_BROKER_SERVE_KEY is empty/, { TOKEN_BROKER_SERVE_KEY: '' }],
     [['serve'], /must have 32 to 256 letters/, { TOKEN_BROKER_SERVE_KEY: 'marked-secret' }],
     [
       ['serve', '--key-file', 'key'],

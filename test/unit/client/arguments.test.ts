@@ -3,8 +3,6 @@ import { createTokenBroker } from '../../../client/index.ts';
 import { createFakeBroker } from '../../../client/testing.ts';
 import { PAIR, startClientWorld } from './client-world.ts';
 
-const URL_OF_BROKER = 'https://abcdefghij.lambda-url.eu-west-1.on.aws/';
-
 /** The calls as a program without types may write them. */
 const untyped = (call: object): Record<string, (...args: readonly unknown[]) => unknown> => Object(call);
 
@@ -33,11 +31,16 @@ describe('a first slip in a call', () => {
     expect(server.requests).toEqual([]);
   });
 
+  const url = 'https://abcdefghij.lambda-url.eu-west-1.on.aws/';
+  const NO_URL = 'needs the url of the broker, its Function URL';
+
   it.each<[unknown, string]>([
-    ...[undefined, {}, { url: '' }].map((options): [unknown, string] => [options, 'needs the url of the broker, its F']),
-    [{ url: URL_OF_BROKER, services: { insights: 'https://example.com' } }, 'services: insights takes a list of URLs: { insights: ["'],
-    [{ url: URL_OF_BROKER, services: { one: ['insights.example.com'] } }, 'services: the entries of one must be URLs such as'],
-    [{ url: URL_OF_BROKER, timeout: 5 }, 'timeout is not one of its members: url, region, credentials, services, cache, maxAttempts,'],
+    [undefined, NO_URL],
+    [{}, NO_URL],
+    [{ url: '' }, NO_URL],
+    [{ url, services: { insights: 'https://example.com' } }, 'services: insights takes a list of URLs: { insights: ["'],
+    [{ url, services: { one: ['insights.example.com'] } }, 'services: the entries of one must be URLs such as'],
+    [{ url, timeout: 5 }, 'timeout is not one of its members: url, region, credentials, services, cache, maxAttempts,'],
   ])('of createTokenBroker is a TypeError: %j', (options, message) => {
     const create = () => untyped({ createTokenBroker }).createTokenBroker?.(options);
     expect(create).toThrow(message);
@@ -58,7 +61,7 @@ describe('a first slip in a call', () => {
 
   it('is none of the options that the types name', () => {
     const all: Required<Parameters<typeof createTokenBroker>[0]> = {
-      ...{ url: URL_OF_BROKER, region: 'eu-west-1', credentials: { accessKeyId: 'A', secretAccessKey: 'B' } },
+      ...{ url, region: 'eu-west-1', credentials: { accessKeyId: 'A', secretAccessKey: 'B' } },
       ...{ services: {}, cache: false, maxAttempts: 1, timeoutMs: 1, patienceMs: 1 },
       ...{ fetch, now: Date.now, sleep: async () => undefined, random: Math.random },
     };

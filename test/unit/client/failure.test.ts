@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FAILURES, type FailureType, failure, TokenBrokerError } from '../../../client/error.ts';
+import type { TokenBrokerOptions } from '../../../client/token-broker.ts';
 import { PROBLEM_ADVICE, PROBLEMS } from '../../../functions/vocabulary.ts';
 import { AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from './broker-answers.ts';
 import { GOOD, NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
@@ -58,12 +59,8 @@ describe("AWS's own answers, which may repeat the signed request, are not quoted
   });
 
   it.each([
-    ['aws-security-token-expired', 'ExpiredTokenException', 'The security token included in the request is expired'],
-    [
-      'aws-security-token-invalid',
-      'UnrecognizedClientException',
-      'The security token included in the request is invalid',
-    ],
+    ['aws-security-token-expired', 'ExpiredTokenException', 'The security token included … is expired'],
+    ['aws-security-token-invalid', 'UnrecognizedClientException', 'The security token included … is invalid'],
     ['aws-signature-mismatch', 'InvalidSignatureException', 'The request signature we calculated does not match'],
     ['aws-forbidden', 'AccessDeniedException', 'Forbidden.'],
   ])('become "%s" by their name or their message alone', async (type, name, message) => {
@@ -140,13 +137,8 @@ describe('the advice for a connection that fails', () => {
     // @see nodejs/node#54359
     ['ETIMEDOUT', {}, 'https', new RegExp(TIMEOUT)],
   ])('after %s with %j to %s names the setting', async (code, env, protocol, advice) => {
-    const none = {
-      HTTPS_PROXY: undefined,
-      https_proxy: undefined,
-      NODE_USE_ENV_PROXY: undefined,
-      NODE_OPTIONS: undefined,
-    };
-    for (const [name, value] of Object.entries({ ...none, ...env })) vi.stubEnv(name, value);
+    const names = ['HTTPS_PROXY', 'https_proxy', 'NODE_USE_ENV_PROXY', 'NODE_OPTIONS'];
+    for (const name of names) vi.stubEnv(name, env[name]);
     onTestFinished(() => void vi.unstubAllEnvs());
     const fetch = () => Promise.reject(Object.assign(new TypeError('marked'), { code }));
     const url = protocol === 'https' ? 'https://abc.lambda-url.eu-west-1.on.aws' : 'http://127.0.0.1:9';
@@ -157,31 +149,24 @@ describe('the advice for a connection that fails', () => {
 
 describe('AWS credentials', () => {
   const usable = { accessKeyId: 'AKIDMARKED', secretAccessKey: 'marked-secret-access-key' };
-  const cause = new Error('no profile');
+  const UNAVAILABLE = 'aws-credentials-unavailable';
 
-  it.each<[string, Parameters<typeof startClientWorld>[1]]>([
-    ['with a line break in the session token', { credentials: { ...usable, sessionToken: 'mar\nked' } }],
-    ['with an empty access key', { credentials: { ...usable, accessKeyId: '' } }],
-    ['that cannot be read', { credentials: () => Promise.reject(cause) }],
-  ])('%s are not sent', async (_, options) => {
-    const { broker, server } = await startClientWorld(GOOD, options);
-    expect(await failureOf(broker.token(PAIR))).toMatchObject({ type: 'aws-credentials-unavailable' });
+  it.each<[string, TokenBrokerOptions['credentials'], FailureType]>([
+    ['with a line break in the session token', { ...usable, sessionToken: 'mar\nked' }, UNAVAILABLE],
+    ['with an empty access key', { ...usable, accessKeyId: '' }, UNAVAILABLE],
+    ['that cannot be read', () => Promise.reject(new Error('no profile')), UNAVAILABLE],
+    ['that take too long', () => new Promise(() => {}), 'timeout'],
+  ])('%s are not sent', async (_, credentials, type) => {
+    const { broker, server } = await startClientWorld(GOOD, { credentials, timeoutMs: 50 });
+    expect(await failureOf(broker.token(PAIR))).toMatchObject({ type });
     expect(server.requests).toEqual([]);
   });
 
-  it.each(['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'])(
-    'are unavailable because of a missing module: %s',
-    async (code) => {
-      const credentials = () => Promise.reject(Object.assign(new Error('Cannot find package /home/marked'), { code }));
-      const { broker } = await startClientWorld(GOOD, { credentials });
-      const missing = { type: 'aws-sdk-missing', retryable: false, cause: { code, message: code } };
-      expect(await failureOf(broker.token(PAIR))).toMatchObject(missing);
-    },
-  );
-
-  it('that take too long end with the time limit', async () => {
-    const { broker } = await startClientWorld(GOOD, { credentials: () => new Promise(() => {}), timeoutMs: 50 });
-    expect(await failureOf(broker.token(PAIR))).toMatchObject({ type: 'timeout' });
+  it.each(['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'])('lack a module of the SDK: %s', async (code) => {
+    const credentials = () => Promise.reject(Object.assign(new Error('Cannot find package /home/marked'), { code }));
+    const { broker } = await startClientWorld(GOOD, { credentials });
+    const missing = { type: 'aws-sdk-missing', retryable: false, cause: { code, message: code } };
+    expect(await failureOf(broker.token(PAIR))).toMatchObject(missing);
   });
 });
 

@@ -120,16 +120,12 @@ describe('the other paths', () => {
   });
 });
 
-it.each(['127.0.0.2', '::1'])(
-  'the server listens on 127.0.0.1 alone, so no connection to %s reaches it',
-  async (host) => {
-    const { port } = await startWorld();
-    const socket = connect(port, host);
-    onTestFinished(() => void socket.destroy());
-    const met = await new Promise((resolve) => socket.on('connect', () => resolve('connected')).on('error', resolve));
-    expect(met).toBeInstanceOf(Error);
-  },
-);
+it.each(['127.0.0.2', '::1'])('the server listens on 127.0.0.1 alone, and not on %s', async (host) => {
+  const { port } = await startWorld();
+  const socket = connect(port, host);
+  onTestFinished(() => void socket.destroy());
+  await expect(once(socket, 'connect')).rejects.toThrow();
+});
 
 describe('the key', () => {
   it.each([
