@@ -1,11 +1,6 @@
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
+import java.util.*;
+import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicReference;
 
 /** Carries out the orders on its standard input with the example for Java: a line with tabs in, a list in JSON out. */
@@ -13,14 +8,11 @@ class Main {
     public static void main(String[] args) throws Exception {
         var brokers = new HashMap<String, TokenBroker>();
         var pool = Executors.newCachedThreadPool();
-        var lines = new BufferedReader(new InputStreamReader(System.in));
-        for (var line = lines.readLine(); line != null; line = lines.readLine()) {
-            var order = line.split("\t", -1);
-            if (!brokers.containsKey(order[2])) {
-                var env = new HashMap<>(System.getenv());
-                env.put("TOKEN_BROKER_URL", order[2]);
-                brokers.put(order[2], new TokenBroker(env));
-            }
+        for (var lines = new Scanner(System.in); lines.hasNextLine(); ) {
+            var order = lines.nextLine().split("\t", -1);
+            var env = new HashMap<>(System.getenv());
+            env.put("TOKEN_BROKER_URL", order[2]);
+            brokers.putIfAbsent(order[2], new TokenBroker(env));
             var broker = brokers.get(order[2]);
             broker.limit = Duration.ofSeconds(order[0].equals("brief") ? 1 : 20);
             var refused = order.length > 5 ? order[5] : "";

@@ -72,13 +72,17 @@ function ok(request: IncomingMessage, response: ServerResponse): void {
   request.pipe(response);
 }
 
-/** Returns the first part of what a server answers to a text, or nothing if it closes the connection. */
-export async function beginningOf(port: number, sent: string): Promise<string> {
+/** Returns the beginning of what a server answers to a text, as far as `end`, or less if it closes the connection. */
+export async function beginningOf(port: number, sent: string, end = ''): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   onTestFinished(() => void socket.destroy());
   socket.write(sent);
-  for await (const data of socket) return `${data}`;
-  return '';
+  let answer = '';
+  for await (const data of socket) {
+    answer += data;
+    if (answer.includes(end)) return answer;
+  }
+  return answer;
 }
 
 /** Lets what is under way on this machine go on. */

@@ -437,16 +437,8 @@ function headOf(method: string, headers: readonly string[]): string {
 }
 
 /** Sends exactly these headers with the body `hello`, and returns the answer until it repeats the body. */
-async function sendHello(port: number, method: string, headers: readonly string[]): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
-  onTestFinished(() => void socket.destroy());
-  socket.write(`${headOf(method, [...headers, 'Content-Length', '5'])}hello`);
-  let answer = '';
-  for await (const part of socket) {
-    answer += part;
-    if (answer.includes('hello')) break;
-  }
-  return answer;
+function sendHello(port: number, method: string, headers: readonly string[]): Promise<string> {
+  return beginningOf(port, `${headOf(method, [...headers, 'Content-Length', '5'])}hello`, 'hello');
 }
 
 /** Waits until a number no longer grows. */
