@@ -11,9 +11,6 @@ import { cdkContext } from '../policy.ts';
 import { isDenied, openClient } from '../shared/ask-aws.ts';
 import { awsConfig } from '../shared/aws-config.ts';
 
-/** The proof of each line, by the line's name. A proof throws CommandFailure when AWS does not answer. */
-export type Lines = Readonly<Record<string, () => Promise<Line>>>;
-
 /** A line of the report, without its name. */
 export type Line = Omit<DoctorStep, 'step'>;
 

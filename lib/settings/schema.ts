@@ -72,7 +72,8 @@ function listFaults(faults: readonly Fault[]): string {
 
 /** Parses an input and lists all its faults. A reason never quotes a value, because it may be a secret. */
 export function check<Schema extends z.ZodType>(schema: Schema, input: unknown) {
-  const { data, error } = schema.safeParse(input, { error: reasonFor });
+  // A schema is made for each reading: compiling it would take longer than the parse.
+  const { data, error } = schema.safeParse(input, { error: reasonFor, jitless: true });
   const faults = (error?.issues ?? []).flatMap((issue) => faultsOfIssue(issue, []));
   // Keeps the first reason of each place, because zod also reports the length of a string that should be a list.
   const places = Map.groupBy(faults, ({ path }) => showPath(path));
