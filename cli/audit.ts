@@ -1,7 +1,7 @@
 import { CloudWatchLogs, type FilteredLogEvent, paginateFilterLogEvents } from '@aws-sdk/client-cloudwatch-logs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseName } from '../client/commands/options.ts';
-import { note, printJson, timeText } from '../client/commands/output.ts';
+import { note, timeText } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { parseJsonObject } from '../functions/broker/json.ts';
 import { parsePairKey } from '../functions/broker/pair.ts';
@@ -9,7 +9,7 @@ import { FINDINGS, PROBLEMS } from '../functions/vocabulary.ts';
 import { parseRoleArn } from '../lib/settings/access-rules.ts';
 import { functionName, LOCAL_ACCOUNT, LOCAL_ENVIRONMENT } from '../lib/settings/names.ts';
 import { isRefused, openClient } from './shared/ask-aws.ts';
-import { addAwsOptions, type ClientOptions, operate } from './shared/operate.ts';
+import { addAwsOptions, answer, type ClientOptions, operate } from './shared/operate.ts';
 import { findSecret, openSecrets } from './shared/secrets.ts';
 import { settingsOf } from './shared/settings.ts';
 import { tableText } from './shared/table.ts';
@@ -25,12 +25,12 @@ export function addAuditCommand(program: Command, shell: Shell): void {
     .addOption(new Option('--outcome <outcome>', 'the calls with this outcome only').choices(OUTCOMES))
     .action(
       operate<AuditOptions>(shell, ['CLOUDWATCH_LOGS'], async (options) => {
-        const { environment, client, json } = options;
+        const { client } = options;
         const from = Math.max(0, Date.now() - options.since);
         await noteTypos(shell, options);
         const calls = await readCalls(shell, options, from);
-        if (json) printJson(shell, { environment, client, since: new Date(from).toISOString(), calls });
-        else if (calls.length > 0) shell.stdout.write(callsTable(shell, calls, options));
+        const table = calls.length > 0 ? callsTable(shell, calls, options) : '';
+        answer(shell, options, { since: new Date(from).toISOString(), calls }, table);
         if (calls.length > 0) return;
         const such = options.caller === undefined && options.outcome === undefined ? '' : 'such ';
         note(shell, `No ${such}call for ${client} since ${timeText(from)}.`);

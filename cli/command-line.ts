@@ -18,7 +18,8 @@ export async function runCommandLine(words: readonly string[], shell: Shell): Pr
     // `useSettings` takes it out of the arguments first: the CDK's process must read the same file.
     .option('--settings <file>', `the settings of the broker (env: ${SETTINGS_VARIABLE})`, () => {
       throw new InvalidArgumentError('It must name one file.');
-    });
+    })
+    .addHelpText('afterAll', ({ command }) => exampleOf(command));
   // Most commands of the client package use no environment: read the settings only if an environment is named.
   program.hook('preAction', async (_, command) => {
     const { environment } = command.optsWithGlobals();
@@ -50,7 +51,6 @@ docs/runbook.md says when to use which command.`,
       (await load())(name.startsWith('client ') ? client : program, shell);
       if (group !== undefined) program.commands.at(-1)?.helpGroup(group);
     }
-    for (const command of program.commands) addExamples(command);
     if (!/^(help|client|client help)?$/.test(typed) && named.length === 0) await refuse(program, typed);
   };
   let exitCode = 1;
@@ -76,8 +76,8 @@ const COMMANDS: readonly Loaded[] = [
   [['client promote', 'client rollback'], async () => (await import('./clients/versions.ts')).addPromoteCommands],
   [['client disable', 'client enable'], async () => (await import('./clients/disable.ts')).addDisableCommands],
   [['client retry'], async () => (await import('./clients/retry.ts')).addRetryCommand],
-  [['client discard'], async () => (await import('./clients/delete.ts')).addDiscardCommand],
-  [['client delete', 'client restore'], async () => (await import('./clients/delete.ts')).addDeleteCommands],
+  [['client discard'], async () => (await import('./clients/versions.ts')).addDiscardCommand],
+  [['client delete', 'client restore'], async () => (await import('./clients/versions.ts')).addDeleteCommands],
   [['health'], async () => (await import('./health.ts')).addHealthCommand, 'Clients:'],
   [['doctor'], async () => (await import('./doctor.ts')).addOperatorDoctorCommand, 'Calls:'],
   [['audit'], async () => (await import('./audit.ts')).addAuditCommand, 'Calls:'],
@@ -106,16 +106,14 @@ const OPTIONS: Readonly<Record<string, string>> = {
   'client discard': '--previous',
 };
 
-/** Adds an example to the help of a command, or to each command below it. */
-function addExamples(command: Command, parent = ''): void {
+/** Returns the example in the help of a command that has no commands below it. */
+function exampleOf(command: Command): string {
+  const parent = command.parent?.parent ? `${command.parent.name()} ` : '';
   const name = `${parent}${command.name()}`;
-  const words = command.registeredArguments.map((argument) => VALUES[argument.name()]);
-  const example = ['npm run token-broker --', name, ...words, OPTIONS[name]].filter(Boolean).join(' ');
   // The command token has examples of its own.
-  if (command.commands.length === 0 && name !== 'token') {
-    command.addHelpText('after', `\nExample:\n  $ ${example}`);
-  }
-  for (const below of command.commands) addExamples(below, `${name} `);
+  if (command.commands.length > 0 || name === 'token') return '';
+  const words = command.registeredArguments.map((argument) => VALUES[argument.name()]);
+  return `\nExample:\n  $ ${['npm run token-broker --', name, ...words, OPTIONS[name]].filter(Boolean).join(' ')}`;
 }
 
 /** Fails as wrong usage, and suggests the commands nearest to the typed word, also below `client`. */

@@ -3,8 +3,7 @@ import { printJson } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { listSettings } from '../lib/settings/listing.ts';
 import { stackName } from '../lib/settings/names.ts';
-import type { CommandOptions } from './shared/aws-config.ts';
-import { operate } from './shared/operate.ts';
+import { type CommandOptions, operate } from './shared/operate.ts';
 import { knownSettings, parseEnvironmentName, settingsFile } from './shared/settings.ts';
 import { tableText } from './shared/table.ts';
 

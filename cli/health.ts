@@ -1,14 +1,13 @@
 import { type Command, Option } from 'commander';
 import { isFailure } from '../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseWhole } from '../client/commands/options.ts';
-import { note, printJson, timeText } from '../client/commands/output.ts';
+import { note, timeText } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { orderLocalBroker } from './local.ts';
-import { type CommandOptions, checkEndpoints } from './shared/aws-config.ts';
 import { askForChecks, checkMembers, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
 import { type ClientSecret, checkedPairs, noteCredentials } from './shared/client-secret.ts';
 import { findingsTable, summaryOf } from './shared/health-run.ts';
-import { operate, pause } from './shared/operate.ts';
+import { answer, type CommandOptions, checkEndpoints, operate, pause } from './shared/operate.ts';
 import { openSecrets } from './shared/secrets.ts';
 
 /** Adds `health`, which checks every credential now. */
@@ -22,7 +21,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
     .addOption(watched.argParser(parseWhole('seconds', 1, 3_600)).conflicts(['json', 'run']))
     .action(
       operate<HealthOptions>(shell, [], async (options, command) => {
-        const { environment, run, json } = options;
+        const { environment, run } = options;
         if (run) await orderLocalBroker(shell, '/schedule');
         checkEndpoints(shell, options, ['SECRETS_MANAGER'], command);
         const broker = connect(shell, options, command);
@@ -38,8 +37,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         }
         const { clients, checks } = await look();
         const found = findingsOf(checks);
-        if (json) printJson(shell, { environment, checks: checks.map((check) => checkMembers(check)) });
-        else shell.stdout.write(findingsTable(found, shell));
+        answer(shell, options, { checks: checks.map((check) => checkMembers(check)) }, findingsTable(found, shell));
         note(shell, summaryOf(found));
         // An empty list is usually a mistake, although all of its checks succeed.
         if (checks.length === 0) note(shell, NOTHING);

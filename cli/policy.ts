@@ -59,10 +59,11 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
     });
 }
 
-const KINDS = ['deploy', 'execution', 'operator', 'emergency', 'sealingKey', 'boundary', 'boundaryExceptions'] as const;
+type Kind = keyof typeof OWN_POLICIES;
+const KINDS = Object.keys(OWN_POLICIES) as Kind[];
 const CHOICES = [...KINDS, 'deployTrust', 'guard'] as const;
 
-interface ChosenOptions extends Readonly<Partial<Record<(typeof KINDS)[number], boolean>>> {
+interface ChosenOptions extends Readonly<Partial<Record<Kind, boolean>>> {
   readonly environment: string;
   readonly deployTrust?: string;
   readonly guard?: boolean;
@@ -74,7 +75,7 @@ interface ChosenOptions extends Readonly<Partial<Record<(typeof KINDS)[number], 
 /** Prints the policy of a role of the environment, as two policies where it is too long, and its limits. */
 export function printOwnPolicies(
   shell: Pick<Shell, 'stdout' | 'stderr'>,
-  kind: (typeof KINDS)[number],
+  kind: Kind,
   settings: Environment,
   boundary: string | undefined = permissionsBoundary(settings),
   clients?: readonly string[],

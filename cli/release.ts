@@ -3,14 +3,14 @@ import { type FunctionConfiguration, Lambda, paginateListVersionsByFunction } fr
 import type { Command } from 'commander';
 import { CommandFailure } from '../client/commands/failure.ts';
 import { parseWhole } from '../client/commands/options.ts';
-import { note, printJson, timeText } from '../client/commands/output.ts';
+import { note, timeText } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { causeWord } from '../functions/aws/calls.ts';
 import { ALIAS, functionName } from '../lib/settings/names.ts';
 import type { Environment } from '../lib/settings/settings.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './clients/confirm.ts';
 import { isRefused, openClient } from './shared/ask-aws.ts';
-import { operate } from './shared/operate.ts';
+import { answer, operate } from './shared/operate.ts';
 import { knownSettings } from './shared/settings.ts';
 import { tableText } from './shared/table.ts';
 
@@ -25,14 +25,14 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
     .description('List the versions, newest first, and their share of the calls.')
     .option('--json', 'answer in JSON')
     .action(
-      operate(shell, [], async ({ environment, json }, command) => {
-        const release = await openReleases(shell, knownSettings(environment, command)).read();
+      operate(shell, [], async (options, command) => {
+        const release = await openReleases(shell, knownSettings(options.environment, command)).read();
         const shown = release.versions.map((version) => ({ ...version, percent: percentOf(version.version, release) }));
-        if (json) return printJson(shell, { environment, versions: shown });
         const rows = shown.map(({ version, published, code, percent }) => {
           return [version, published, code, percent ? `${percent} %` : '-'];
         });
-        shell.stdout.write(tableText(['VERSION', 'PUBLISHED', 'CODE', 'CALLS'], rows, shell));
+        const table = tableText(['VERSION', 'PUBLISHED', 'CODE', 'CALLS'], rows, shell);
+        answer(shell, options, { versions: shown }, table);
       }),
     );
 
@@ -42,8 +42,7 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
     .option('--json', 'answer in JSON')
     .action(
       operate<ChangeOptions & { readonly to?: number }>(shell, [], async (options, command) => {
-        const { environment, json } = options;
-        const settings = knownSettings(environment, command);
+        const settings = knownSettings(options.environment, command);
         const releases = openReleases(shell, settings);
         const release = await releases.read();
         const deployments = settings.canary === 'off' ? [] : await releases.deployments();
@@ -58,8 +57,7 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
         if (!(await isConfirmed(shell, changes, options, command))) return;
         for (const id of deployments) await releases.stop(id);
         await releases.moveTo(version, deployments.length === 0 ? release.alias.RevisionId : undefined);
-        if (json) printJson(shell, { environment, version, stopped: deployments });
-        else shell.stdout.write(`${ALIAS}: version ${version}\n`);
+        answer(shell, options, { version, stopped: deployments }, `${ALIAS}: version ${version}\n`);
         if (deployments.length === 0 && settings.canary !== 'off') note(shell, beforeTheNext(version));
       }),
     );

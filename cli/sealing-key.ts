@@ -2,12 +2,11 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { SecretVersionsListEntry } from '@aws-sdk/client-secrets-manager';
 import type { Command } from 'commander';
 import { CommandFailure } from '../client/commands/failure.ts';
-import { note, printJson, timeText } from '../client/commands/output.ts';
+import { note, timeText } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { type SecretStage, sealingKeyName } from '../functions/vocabulary.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './clients/confirm.ts';
-import type { CommandOptions } from './shared/aws-config.ts';
-import { addAwsOptions, operate } from './shared/operate.ts';
+import { addAwsOptions, answer, type CommandOptions, operate } from './shared/operate.ts';
 import { openSecretsManager, secretChanged } from './shared/secrets.ts';
 import { settingsOf } from './shared/settings.ts';
 
@@ -19,7 +18,6 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
     .description('Make a new version of the sealing key current; the previous version still opens what it sealed.')
     .action(
       operate<ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { environment, json } = options;
         const { client, SecretId, send, current, previous } = await openSealingKey(shell, options);
         const version = randomUUID();
         const changes = [`makes a new version of ${SecretId} current, which seals new tokens`];
@@ -31,8 +29,8 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
         if ((await openSealingKey(shell, options)).current?.VersionId !== current?.VersionId) throw secretChanged();
         const SecretString = randomBytes(48).toString('base64url');
         await client.putSecretValue({ SecretId, ClientRequestToken: version, SecretString }, send);
-        if (json) printJson(shell, { environment, version, previous: current?.VersionId });
-        else shell.stdout.write(`sealing key: version ${version} is AWSCURRENT\n`);
+        const text = `sealing key: version ${version} is AWSCURRENT\n`;
+        answer(shell, options, { version, previous: current?.VersionId }, text);
         note(shell, ROTATED);
       }),
     );
@@ -42,7 +40,6 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
     .option('--force', 'at once, after a leak: the broker requests again the tokens that it sealed')
     .action(
       operate<ChangeOptions & { readonly force?: boolean }>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { environment, force, json } = options;
         const { client, SecretId, send, current, previous } = await openSealingKey(shell, options);
         if (previous === undefined) {
           throw new CommandFailure(
@@ -51,8 +48,8 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
             'Nothing to do: only the current version opens tokens. sealing-key rotate makes another version.',
           );
         }
-        const at = retirableAt(current, environment);
-        if (!force && Date.now() < at) {
+        const at = retirableAt(current, options.environment);
+        if (!options.force && Date.now() < at) {
           const advice = `Run it again after ${timeText(at)}; after a leak, at once with --force.`;
           throw new CommandFailure('too-early', 'Tokens of the previous version may not have expired yet', advice);
         }
@@ -62,8 +59,7 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
         // Without a stage, a version can no longer be read, so it opens no token.
         const input = { SecretId, VersionStage: 'AWSPREVIOUS', RemoveFromVersionId: retired };
         await client.updateSecretVersionStage(input, send);
-        if (json) printJson(shell, { environment, retired });
-        else shell.stdout.write(`sealing key: version ${retired} is retired\n`);
+        answer(shell, options, { retired }, `sealing key: version ${retired} is retired\n`);
         note(shell, RETIRED);
       }),
     );

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import { note, printJson } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
@@ -14,9 +15,14 @@ export interface ForceOptions {
 }
 
 const FORCED = 'also untried, if the client is disabled, or a service or the broker does not answer';
-export const FORCE = `${FORCED}; asks again in other cases. If the credential is wrong, callers depend on the previous version`;
-export const ACCEPT_REJECTED =
+const FORCE = `${FORCED}; asks again in other cases. If the credential is wrong, callers depend on the previous version`;
+const ACCEPT_REJECTED =
   'with --force: also a version that a service rejects, or that is untried. Each rejected log-in may lock the account';
+
+/** Adds the options of `ForceOptions`. */
+export function addForceOptions(command: Command): Command {
+  return command.option('--force', FORCE).option('--accept-rejected', ACCEPT_REJECTED);
+}
 
 /** Returns under which condition a version will be promoted, for a plan. */
 export function conditionOf({ force, acceptRejected }: ForceOptions): string {

@@ -7,9 +7,8 @@ import { note, printJson } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { LOCAL_ACCOUNT, LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { isPassing, isRefused } from '../shared/ask-aws.ts';
-import { awsRegion, type CommandOptions } from '../shared/aws-config.ts';
 import type { ClientSecret } from '../shared/client-secret.ts';
-import { addAwsOptions, type ClientOptions } from '../shared/operate.ts';
+import { addAwsOptions, awsRegion, type ClientOptions, type CommandOptions } from '../shared/operate.ts';
 import { findSecret, type Secrets } from '../shared/secrets.ts';
 import { settingsOf } from '../shared/settings.ts';
 

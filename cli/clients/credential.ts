@@ -59,7 +59,7 @@ const MAX_SECRET_BYTES = 65_536;
 export function prepareCredential(
   text: Redacted,
   said: string | undefined,
-  { shell, environment, configured, tagged, expires, refuse }: Place,
+  { shell, environment, configured, tagged, expires }: Place,
 ) {
   const typed = parseJsonObject(text.reveal());
   if (typed === undefined) throw unusable(`it is ${notAnObject(text)}`);
@@ -85,7 +85,6 @@ export function prepareCredential(
     ...(codes.length > 0 ? [`also stores the invisible ${codes.join(', ')} in the client_id or the secret`] : []),
   ];
   const expiries = [...new Set(names.map((service) => credentialExpiry(prepared, service)))].toSorted().join(' ');
-  if (expires !== undefined && expiries !== expiryText(expires)) refuse(EXPIRIES_DIFFER);
   return { text: prepared, services, blanks, expiries, differs: parts.some(dependsOnEncoding) };
 }
 
@@ -101,15 +100,6 @@ interface Place {
   readonly tagged: string;
   /** The end of the option `--expires`, in epoch seconds. */
   readonly expires: number | undefined;
-  /** Ends the command as wrong usage. */
-  readonly refuse: (message: string) => never;
-}
-
-const EXPIRIES_DIFFER = 'error: --expires and client_secret_expires_at in the JSON differ: give one of them';
-
-/** Returns an expiry as `credentialExpiry` does. */
-export function expiryText(seconds: number): string {
-  return new Date(seconds * 1_000).toISOString();
 }
 
 /** Returns the services that the JSON names, in the form of the tag, or `undefined` without such a member. */

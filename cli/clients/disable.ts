@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { CommandFailure, withNames } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
-import { note, printJson, timeText } from '../../client/commands/output.ts';
+import { note, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { isRecord, parseJsonObject } from '../../functions/broker/json.ts';
 import { secretName } from '../../functions/vocabulary.ts';
 import { tableName, tokenRoleName } from '../../lib/settings/names.ts';
 import { isDenied } from '../shared/ask-aws.ts';
-import { type ClientOptions, operate } from '../shared/operate.ts';
+import { answer, type ClientOptions, operate } from '../shared/operate.ts';
 import { openSecrets, type Secrets } from '../shared/secrets.ts';
 import { addChangeCommand, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 import { changePairs, pairsOfClient } from './pair-changes.ts';
@@ -21,7 +21,7 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
       .option('--even-if-missing', WORDS[verb].evenIfMissing)
       .action(
         operate<DisableOptions>(shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options, command) => {
-          const { environment, client, service, json } = options;
+          const { client, service } = options;
           const pairs = pairsOfClient(shell, options);
           const services = pairs.map((pair) => pair.service);
           const secrets = openSecrets(shell, options);
@@ -39,9 +39,8 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
           const change = { disable, enable }[verb];
           const secret_denied = service === undefined ? await change(shell, setFlags, secrets, found) : undefined;
           if (service !== undefined) await setFlags();
-          const members = { environment, client, services, disabled: verb === 'disable', within_seconds: 60 };
-          if (json) printJson(shell, { ...members, secret_denied });
-          else shell.stdout.write(`${client} is ${verb}d on ${services.join(', ')}\n`);
+          const members = { services, disabled: verb === 'disable', within_seconds: 60, secret_denied };
+          answer(shell, options, members, `${client} is ${verb}d on ${services.join(', ')}\n`);
           note(shell, withNames(WORDS[verb].effect, options));
           if (service !== undefined) note(shell, withNames(WORDS[verb].flagAlone, options));
           else if (verb === 'disable' && !secret_denied) note(shell, secretState(false, found));

@@ -1,14 +1,13 @@
 import type { Command } from 'commander';
 import { CommandFailure, withNames } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
-import { note, printJson, timeText } from '../../client/commands/output.ts';
+import { note, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type PairState, readPairState } from '../../functions/aws/pair-table/pair-state.ts';
 import { pairKey, servicesOf } from '../../functions/broker/pair.ts';
 import { FINDINGS, findingAdvice } from '../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { awsFailure, isRefused } from '../shared/ask-aws.ts';
-import { awsRegion, type CommandOptions } from '../shared/aws-config.ts';
 import { mapConcurrently, noteProgress, shortVersion } from '../shared/checks.ts';
 import {
   type ClientSecret,
@@ -19,7 +18,7 @@ import {
   noteCredentials,
   versionWith,
 } from '../shared/client-secret.ts';
-import { addAwsOptions, operate } from '../shared/operate.ts';
+import { addAwsOptions, answer, awsRegion, type CommandOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { tableText } from '../shared/table.ts';
 import { parsePolicy } from './disable.ts';
@@ -28,14 +27,13 @@ import { openPairs } from './pair-changes.ts';
 /** Adds `client list` and `client show`, which show the states of pairs by their records, and the secrets' versions. */
 export function addListCommands(parent: Command, shell: Shell): void {
   const show = operate<ListOptions>(shell, ['SECRETS_MANAGER', 'DYNAMODB'], async (options) => {
-    const { environment, client, service, json } = options;
+    const { environment, client, service } = options;
     const secrets = openSecrets(shell, options);
     const all = client === undefined ? await secrets.list() : [await findSecret(secrets, client)];
     const some = all.filter((secret) => service === undefined || hasService(secret, service));
     const clients = await lookAt(shell, some, secrets, options);
     const shown = clients.map(members);
-    if (json) printJson(shell, client === undefined ? { environment, clients: shown } : { environment, ...shown[0] });
-    else shell.stdout.write(textOf(shell, clients));
+    answer(shell, options, client === undefined ? { clients: shown } : { ...shown[0] }, textOf(shell, clients));
     if (client === undefined && environment !== LOCAL_ENVIRONMENT) note(shell, STALE);
     if (clients.length === 0) note(shell, EMPTY);
     noteMalformed(shell, clients, environment);

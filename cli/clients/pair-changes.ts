@@ -7,8 +7,7 @@ import { createPairAdmin, type PairAdmin } from '../../functions/aws/pair-table/
 import type { Pair } from '../../functions/broker/pair.ts';
 import { tableName } from '../../lib/settings/names.ts';
 import { awsFailure } from '../shared/ask-aws.ts';
-import { awsConfig, awsRegion, type CommandOptions } from '../shared/aws-config.ts';
-import { type ClientOptions, pause } from '../shared/operate.ts';
+import { awsConfig, awsRegion, type ClientOptions, type CommandOptions, pause } from '../shared/operate.ts';
 import { configuredServices } from '../shared/settings.ts';
 
 /**

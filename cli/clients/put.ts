@@ -15,19 +15,24 @@ import type { Redacted } from '../../functions/broker/redacted.ts';
 import { secretName } from '../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { askInTurn, findingOf, type PairCheck } from '../shared/checks.ts';
-import { type ClientSecret, firstExpiry, servicesMissing, versionWith } from '../shared/client-secret.ts';
+import {
+  type ClientSecret,
+  firstExpiry,
+  servicesChanges,
+  servicesMissing,
+  versionWith,
+} from '../shared/client-secret.ts';
 import { type ClientOptions, operate } from '../shared/operate.ts';
 import { findSecret, openSecrets, type Secrets, stateFailure } from '../shared/secrets.ts';
 import { checkService, configuredServices, settingsOf } from '../shared/settings.ts';
-import { ACCEPT_REJECTED, conclude, conditionOf, FORCE, type ForceOptions } from './conclude.ts';
+import { addForceOptions, conclude, conditionOf, type ForceOptions } from './conclude.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal } from './confirm.ts';
-import { expiryText, headersOf, prepareCredential, readAs, readCredential } from './credential.ts';
-import { servicesChanges } from './versions.ts';
+import { headersOf, prepareCredential, readAs, readCredential } from './credential.ts';
 
 /** Adds `client put`, which stores a credential next to the current version, checks it, and only then promotes it. */
 export function addPutCommand(parent: Command, shell: Shell): void {
   const key = new Option('--kms-key-id <key>', 'the key that encrypts a new secret').env('TOKEN_BROKER_KMS_KEY_ID');
-  addChangeOptions(addConnectionOptions(parent.command('put')))
+  addForceOptions(addChangeOptions(addConnectionOptions(parent.command('put'))))
     .description('Store a new credential, check it on each service of the client, and promote it if all accept it.')
     .argument('<client>', 'the client', parseName)
     .configureOutput({
@@ -36,8 +41,6 @@ export function addPutCommand(parent: Command, shell: Shell): void {
     .option('--create', 'make a new client')
     .option('--services <names>', 'the services of the client, separated by commas, or all', parseServices)
     .option('--expires <day>', 'the day (UTC) on which the credential ends, such as 2027-03-01', parseDay)
-    .option('--force', FORCE)
-    .option('--accept-rejected', ACCEPT_REJECTED)
     .addOption(key)
     .addHelpText('after', HELP)
     .action(operate<PutOptions>(shell, ['SECRETS_MANAGER'], (options, command) => put(shell, options, command)));
@@ -83,15 +86,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   const planned = said ?? tagged;
   const headers = headersOf(shell, environment, servicesOf(planned, configured));
   const typed = isRead ? await readCredential(shell, headers, dryRun) : undefined;
-  const place = {
-    shell,
-    environment,
-    configured,
-    tagged,
-    expires,
-    refuse: (message: string) => command.error(message),
-  };
-  const prepared = typed && prepareCredential(typed, said, place);
+  const prepared = typed && prepareCredential(typed, said, { shell, environment, configured, tagged, expires });
   const names = servicesOf(prepared?.services ?? planned, configured);
   if (names.length === 0) throw servicesMissing(client);
   const pairs = names.map((service) => ({ client, service }));
@@ -99,7 +94,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     plannedChange(before, names.join(', '), options),
     ...(before ? servicesChanges(shell, before, pairs, environment) : []),
     ...writtenChanges(headers, prepared?.blanks),
-    ...expiryChanges(prepared?.expiries ?? (expires === undefined ? undefined : expiryText(expires)), before),
+    ...expiryChanges(prepared?.expiries, expires, before, command),
     ...(before && prepared ? await clientIdChanges(shell, secrets, prepared.text, names, options) : []),
   ];
   if (!(await isConfirmed(shell, changes, options, command, before)) || prepared === undefined) return;
@@ -138,6 +133,8 @@ function noteStored(shell: Shell, client: string, error: unknown, isFirst: boole
 const NEEDS_HEADERS =
   'stores headers that version 1.1.0 of the broker does not send: wait until no version of 1.1.0 has calls (release list), or the service may reject the credential';
 
+const EXPIRIES_DIFFER = 'error: --expires and client_secret_expires_at in the JSON differ: give one of them';
+
 const NOTHING_STORED = 'Nothing was stored. --create makes a new client.';
 
 /** Fails if a client of this name exists. Ignores case. */
@@ -170,9 +167,20 @@ function writtenChanges(headers: readonly string[], blanks: readonly string[] = 
   return headers.length === 0 ? blanks : [NEEDS_HEADERS, ...blanks];
 }
 
-/** Describes the expiries of the credential, and the expiry of the current version that the credential lacks. */
-function expiryChanges(expiries: string | undefined, before: ClientSecret | undefined): readonly string[] {
+/**
+ * Describes the expiries of the credential, and the expiry of the current version that the credential lacks. Fails as
+ * wrong usage when `--expires` contradicts the credential.
+ */
+function expiryChanges(
+  read: string | undefined,
+  expires: number | undefined,
+  before: ClientSecret | undefined,
+  command: Command,
+): readonly string[] {
+  const said = expires === undefined ? read : new Date(expires * 1_000).toISOString();
+  const expiries = read ?? said;
   if (expiries === undefined) return [];
+  if (expiries !== said) command.error(EXPIRIES_DIFFER);
   if (expiries.includes('malformed')) return ['stores an end that is no number of seconds: the broker ignores it'];
   const isPast = Date.parse(expiries.split(' ')[0] ?? '') <= Date.now();
   if (expiries !== 'never') return [`stores the end of the credential: ${expiries}${isPast ? ', which is past' : ''}`];

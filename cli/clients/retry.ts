@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { parseName } from '../../client/commands/options.ts';
-import { note, printJson } from '../../client/commands/output.ts';
+import { note } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import type { PairAdmin } from '../../functions/aws/pair-table/pair-admin.ts';
 import { isProven } from '../../functions/broker/pair/record.ts';
@@ -8,7 +8,7 @@ import type { Pair } from '../../functions/broker/pair.ts';
 import { tableName } from '../../lib/settings/names.ts';
 import { shortVersion } from '../shared/checks.ts';
 import { type ClientSecret, hasService, versionWith } from '../shared/client-secret.ts';
-import { operate } from '../shared/operate.ts';
+import { answer, operate } from '../shared/operate.ts';
 import { openSecrets } from '../shared/secrets.ts';
 import { tableText } from '../shared/table.ts';
 import { addChangeCommand, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
@@ -22,7 +22,7 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
     .option('--rejected', 'without a client: latched versions too; with a client they always are')
     .action(
       operate<RetryOptions>(shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options, command) => {
-        const { environment, client, service, json } = options;
+        const { environment, client, service } = options;
         if (client === undefined && service === undefined) command.error('error: name a client, --service, or both');
         const keepsLatches = client === undefined && !options.rejected;
         const { pairs, secrets } = await retriedPairs(shell, options);
@@ -40,8 +40,8 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
         const rows = cleared.map(({ versions, holds, pause, ...pair }) => {
           return [pair.client, pair.service, short(versions), short(holds), pause ? 'ended' : '-'];
         });
-        if (json) printJson(shell, { environment, client, cleared });
-        else shell.stdout.write(tableText(['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'], rows, shell));
+        const header = ['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'];
+        answer(shell, options, { cleared }, tableText(header, rows, shell));
         const isAny = cleared.some(({ versions, holds, pause }) => versions.length > 0 || holds.length > 0 || pause);
         const sent = keepsLatches ? HELD_AGAIN : SENT_AGAIN;
         note(shell, isAny ? sent : `No version was ${keepsLatches ? '' : 'latched or '}held, and no pair was paused.`);

@@ -1,24 +1,15 @@
 import { type Command, Option } from 'commander';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../client/commands/options.ts';
-import { note, printJson } from '../../client/commands/output.ts';
+import { note, printJson, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
-import { SECRET_STAGES, type SecretStage } from '../../functions/vocabulary.ts';
-import { checkEndpoints } from '../shared/aws-config.ts';
+import { SECRET_STAGES, type SecretStage, secretName } from '../../functions/vocabulary.ts';
 import { askInTurn, checkMembers, findingOf, printChecks } from '../shared/checks.ts';
-import { type ClientSecret, checkedPairs, provablePairs, versionWith } from '../shared/client-secret.ts';
-import { type ClientOptions, operate } from '../shared/operate.ts';
-import { findSecret, openSecrets, type Secrets, secretChanged } from '../shared/secrets.ts';
-import {
-  ACCEPT_REJECTED,
-  conclude,
-  conditionOf,
-  FORCE,
-  type ForceOptions,
-  printOutcome,
-  TAKES_EFFECT,
-} from './conclude.ts';
+import { checkedPairs, provablePairs, servicesChanges, versionWith } from '../shared/client-secret.ts';
+import { answer, type ClientOptions, checkEndpoints, operate } from '../shared/operate.ts';
+import { findSecret, openSecrets, type Secrets, secretChanged, stateFailure } from '../shared/secrets.ts';
+import { addForceOptions, conclude, conditionOf, type ForceOptions, printOutcome, TAKES_EFFECT } from './conclude.ts';
 import { addChangeCommand, addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
 
 /** Adds `client check`, which checks a credential on the client's services. */
@@ -54,11 +45,9 @@ async function pairsOf(shell: Shell, options: CheckOptions): Promise<readonly Pa
 
 /** Adds `client promote` and `client rollback`, which change the current version of a credential. */
 export function addPromoteCommands(parent: Command, shell: Shell): void {
-  addChangeOptions(addConnectionOptions(parent.command('promote')))
+  addForceOptions(addChangeOptions(addConnectionOptions(parent.command('promote'))))
     .description('Make the pending version current, if every service accepts it.')
     .argument('<client>', 'the client', parseName)
-    .option('--force', FORCE)
-    .option('--accept-rejected', ACCEPT_REJECTED)
     .action(
       operate<PromoteOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { environment, client, force } = options;
@@ -80,7 +69,7 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
   addChangeCommand(parent, 'rollback')
     .description('Make the previous version current again, at once and without checking it.')
     .action(
-      operate<ClientOptions & ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
+      operate<ClientChange>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { client, environment } = options;
         const secrets = openSecrets(shell, options);
         const { secret, version } = await findVersion(secrets, client, 'AWSPREVIOUS');
@@ -102,22 +91,11 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
     );
 }
 
-type PromoteOptions = ClientOptions & ChangeOptions & ConnectionOptions & ForceOptions;
-
-/** Describes which services a client gains and loses when these become its pairs. */
-export function servicesChanges(shell: Shell, secret: ClientSecret, pairs: readonly Pair[], environment: string) {
-  const namesOf = (list: readonly Pair[]) => list.map(({ service }) => service);
-  const [before, after] = [namesOf(checkedPairs(shell, secret, environment)), namesOf(pairs)];
-  const added = after.filter((name) => !before.includes(name)).join(', ');
-  const dropped = before.filter((name) => !after.includes(name)).join(', ');
-  return [
-    ...(added ? [`adds the service ${added} to ${secret.client}`] : []),
-    ...(dropped ? [`removes the service ${dropped} from ${secret.client}: callers get no token of it`] : []),
-  ];
-}
+type ClientChange = ClientOptions & ChangeOptions;
+type PromoteOptions = ClientChange & ConnectionOptions & ForceOptions;
 
 /** Finds the version that has a stage and is not current. */
-export async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING' | 'AWSPREVIOUS') {
+async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING' | 'AWSPREVIOUS') {
   const secret = await findSecret(secrets, client);
   const version = versionWith(stage, secret);
   if (version !== undefined) return { secret, version };
@@ -129,3 +107,69 @@ export async function findVersion(secrets: Secrets, client: string, stage: 'AWSP
 }
 
 const ROLLED_BACK = `It is unchecked: client check tries it. ${TAKES_EFFECT} The version that was current is now AWSPREVIOUS; another rollback undoes this.`;
+
+/** Adds `client delete` and `client restore`, which mark a client's secret for deletion and remove the mark. */
+export function addDeleteCommands(parent: Command, shell: Shell): void {
+  addChangeCommand(parent, 'delete')
+    .description('Mark the secret of a client for deletion; it can be restored for 30 days.')
+    .action(
+      operate<ClientChange>(shell, ['SECRETS_MANAGER'], async (options, command) => {
+        const { environment, client } = options;
+        const secrets = openSecrets(shell, options);
+        const secret = await findSecret(secrets, client);
+        if (secret.deletedAt !== undefined) throw stateFailure('secret-deleted');
+        const name = secretName(environment, client);
+        const changes = [`marks the secret ${name} for deletion, which client restore can undo for 30 days`];
+        if (!(await isConfirmed(shell, changes, options, command, secret))) return;
+        const goneAt = await secrets.delete(client);
+        const marked = `${client} is marked, to be deleted on ${timeText(goneAt.getTime())}\n`;
+        answer(shell, options, { secret: name, deleted_at: goneAt.toISOString() }, marked);
+        note(shell, 'The broker stops using it with its next check, and at the latest when the token in use expires.');
+        note(shell, `Until then client restore ${client} undoes this.`);
+      }),
+    );
+
+  addChangeCommand(parent, 'restore')
+    .description('Remove the mark for deletion from the secret of a client.')
+    .action(
+      operate<ClientChange>(shell, ['SECRETS_MANAGER'], async (options, command) => {
+        const { environment, client } = options;
+        const secrets = openSecrets(shell, options);
+        const secret = await findSecret(secrets, client);
+        const name = secretName(environment, client);
+        const changes = [`removes the mark for deletion from the secret ${name}`];
+        if (secret.deletedAt === undefined) note(shell, `${client} is not marked for deletion.`);
+        else if (!(await isConfirmed(shell, changes, options, command, secret))) return;
+        else await secrets.restore(client);
+        answer(shell, options, { secret: name }, `${client} has its secret\n`);
+        note(shell, `client check ${client} shows whether its credential works.`);
+      }),
+    );
+}
+
+/** Adds `client discard`, which makes a version of a credential that is not in use unreachable. */
+export function addDiscardCommand(parent: Command, shell: Shell): void {
+  addChangeCommand(parent, 'discard')
+    .description('Discard the pending version of a credential, or the previous version.')
+    .option('--previous', 'the previous version, after a leak: the broker never falls back to it')
+    .action(
+      operate<ClientChange & { readonly previous?: boolean }>(shell, ['SECRETS_MANAGER'], async (options, command) => {
+        const { client, previous } = options;
+        const secrets = openSecrets(shell, options);
+        const stage = previous ? 'AWSPREVIOUS' : 'AWSPENDING';
+        const { secret, version } = await findVersion(secrets, client, stage);
+        // A rotation function can leave AWSPENDING on every version, and client promote would reach it.
+        const isPending = previous && versionWith('AWSPENDING', secret) === version;
+        const stages = isPending ? (['AWSPENDING', stage] as const) : ([stage] as const);
+        const changes = [
+          `removes ${stages.join(' and ')} from version ${version} of ${client}, which no command can restore`,
+          ...(previous
+            ? [`leaves ${client} without a version to fall back to: unless it leaked, run client check first`]
+            : []),
+        ];
+        if (!(await isConfirmed(shell, changes, options, command, secret))) return;
+        for (const stage of stages) await secrets.moveStage(client, stage, version);
+        answer(shell, options, { discarded: version }, `${client}: version ${version} is discarded\n`);
+      }),
+    );
+}

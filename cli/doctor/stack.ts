@@ -15,9 +15,8 @@ import { ALIAS, functionName, NEXT_ALIAS, stackName, topicName } from '../../lib
 import type { Environment } from '../../lib/settings/settings.ts';
 import { arn } from '../policy/statements.ts';
 import { awsFailure, isRefused, openClient } from '../shared/ask-aws.ts';
-import { awsConfig } from '../shared/aws-config.ts';
 import { findingsTable, runHealth, summaryOf } from '../shared/health-run.ts';
-import { pause } from '../shared/operate.ts';
+import { awsConfig, pause } from '../shared/operate.ts';
 import { asProfile, good, type Line, openWorld, type StackOptions, unproven, type World, wrong } from './world.ts';
 
 /** Runs `doctor --stack`: yields one step for each proof. `before` contains the steps of the call. */

@@ -9,7 +9,7 @@ import type { Environment } from '../../lib/settings/settings.ts';
 import { arn } from '../policy/statements.ts';
 import { cdkContext } from '../policy.ts';
 import { isDenied, openClient } from '../shared/ask-aws.ts';
-import { awsConfig } from '../shared/aws-config.ts';
+import { awsConfig } from '../shared/operate.ts';
 
 /** A line of the report, without its name. */
 export type Line = Omit<DoctorStep, 'step'>;

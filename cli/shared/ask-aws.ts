@@ -4,7 +4,7 @@ import type { Shell } from '../../client/commands/shell.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
 import { membersOf } from '../../functions/broker/json.ts';
 import { KEY_REFUSED, POLICY_KIND } from '../../functions/vocabulary.ts';
-import { awsConfig, awsRegion, type CommandOptions } from './aws-config.ts';
+import { awsConfig, awsRegion, type CommandOptions } from './operate.ts';
 
 /** Creates an SDK client whose calls fail with a CommandFailure: that of `conflict`, otherwise `awsFailure`. */
 export function openClient<Client extends { readonly middlewareStack: object }>(
@@ -101,12 +101,6 @@ const DENIALS: readonly (readonly [kind: RegExp, advice: string])[] = [
   [/identity-based/, 'A policy of your own role denies it: use another role.'],
 ];
 
-const REFUSAL = [
-  'aws-refused',
-  'AWS refuses the request as it is',
-  'The same call with the AWS CLI shows why.',
-] as const;
-
 const KNOWN: readonly Known[] = [
   [
     /^NoStandIn$/,
@@ -148,10 +142,14 @@ const KNOWN: readonly Known[] = [
     'This account, or this region of it, is not signed up for the service',
     "Enable the region, or finish the account's registration.",
   ],
-  [/^(?:Invalid|Validation|Malformed)|Exists|Conflict/, ...REFUSAL],
 ];
 
-const REFUSED: Known = [/./, ...REFUSAL];
+const REFUSED: Known = [
+  /./,
+  'aws-refused',
+  'AWS refuses the request as it is',
+  'The same call with the AWS CLI shows why.',
+];
 
 const UNAVAILABLE: Known = [
   /./,

@@ -116,12 +116,8 @@ export async function mapConcurrently<Item, Result>(
       onDone(done, items.length);
     }
   };
-  try {
-    await Promise.all(Array.from({ length: AT_A_TIME }, workOn));
-  } finally {
-    // Consumes the remaining items, so that running workers stop.
-    Array.from(waiting);
-  }
+  // Consumes the remaining items, so that running workers stop after a failure.
+  await Promise.all(Array.from({ length: AT_A_TIME }, workOn)).finally(() => Array.from(waiting));
   return results;
 }
 

@@ -87,6 +87,18 @@ export function servicesMissing(client: string): CommandFailure {
   return new CommandFailure('services-missing', detail, 'client put --services sets its services.');
 }
 
+/** Describes which services a client gains and loses when these become its pairs. */
+export function servicesChanges(shell: Shell, secret: ClientSecret, pairs: readonly Pair[], environment: string) {
+  const namesOf = (list: readonly Pair[]) => list.map(({ service }) => service);
+  const [before, after] = [namesOf(checkedPairs(shell, secret, environment)), namesOf(pairs)];
+  const added = after.filter((name) => !before.includes(name)).join(', ');
+  const dropped = before.filter((name) => !after.includes(name)).join(', ');
+  return [
+    ...(added ? [`adds the service ${added} to ${secret.client}`] : []),
+    ...(dropped ? [`removes the service ${dropped} from ${secret.client}: callers get no token of it`] : []),
+  ];
+}
+
 /** Returns whether a client has a service, according to its tag. */
 export function hasService({ servicesTag }: ClientSecret, service: string): boolean {
   return servicesOf(servicesTag, [service]).includes(service);

@@ -14,8 +14,8 @@ import type { Shell } from '../../client/commands/shell.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { expiresTag, NAME_PATTERN, SECRET_STATES, type SecretStage, secretPrefix } from '../../functions/vocabulary.ts';
 import { isRefused, openClient } from './ask-aws.ts';
-import type { CommandOptions } from './aws-config.ts';
 import { type ClientSecret, nearestNames, versionWith } from './client-secret.ts';
+import type { CommandOptions } from './operate.ts';
 
 /** The clients' secrets of an environment, with every operation on them that the commands use. */
 export type Secrets = ReturnType<typeof openSecrets>;
