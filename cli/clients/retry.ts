@@ -29,7 +29,13 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
         const what = `${keepsLatches ? '' : 'latches, '}holds and pauses`;
         const change = `lets ${namesOf(pairs)} be sent again: clears ${what} in the table ${tableName(environment)}`;
         const risks = await changePairs(shell, pairs, options, (admin, pair) => riskOf(admin, pair, secrets));
-        const changes = [change, ...risksText(risks, keepsLatches)];
+        const latched = risks.filter(({ isLatched }) => isLatched).length;
+        const held = risks.filter(({ isHeld }) => isHeld).length;
+        const changes = [
+          change,
+          ...riskText(keepsLatches ? 0 : latched, 'latched', 'up to three more rejected log-ins'),
+          ...riskText(held, 'held and unproven', 'one more rejected log-in'),
+        ];
         if (!(await isConfirmed(shell, changes, options, command, secrets[0]))) return;
         const clear = async (admin: PairAdmin, pair: Pair) => {
           const { rejected, held, pause } = await admin.clear(pair, keepsLatches);
@@ -45,7 +51,6 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
         const isAny = cleared.some(({ versions, holds, pause }) => versions.length > 0 || holds.length > 0 || pause);
         const sent = keepsLatches ? HELD_AGAIN : SENT_AGAIN;
         note(shell, isAny ? sent : `No version was ${keepsLatches ? '' : 'latched or '}held, and no pair was paused.`);
-        const latched = risks.filter(({ isLatched }) => isLatched).length;
         if (keepsLatches && latched > 0) note(shell, `${latched} latched: ${LATCHES_STAY}`);
       }),
     );
@@ -82,17 +87,8 @@ async function riskOf(admin: PairAdmin, pair: Pair, secrets: readonly ClientSecr
   };
 }
 
-function risksText(risks: readonly Awaited<ReturnType<typeof riskOf>>[], keepsLatches: boolean): readonly string[] {
-  const latched = keepsLatches ? 0 : risks.filter(({ isLatched }) => isLatched).length;
-  const held = risks.filter(({ isHeld }) => isHeld).length;
-  return [
-    ...(latched > 0 ? [`allows ${latched} latched ${pairsText(latched)} up to three more rejected log-ins each`] : []),
-    ...(held > 0 ? [`allows ${held} held and unproven ${pairsText(held)} one more rejected log-in each`] : []),
-  ];
-}
-
-function pairsText(count: number): string {
-  return count === 1 ? 'pair' : 'pairs';
+function riskText(count: number, state: string, logIns: string): readonly string[] {
+  return count === 0 ? [] : [`allows ${count} ${state} ${count === 1 ? 'pair' : 'pairs'} ${logIns} each`];
 }
 
 function namesOf(pairs: readonly Pair[]): string {

@@ -12,8 +12,8 @@ import { findSecret, openSecrets, type Secrets, secretChanged, stateFailure } fr
 import { addForceOptions, conclude, conditionOf, type ForceOptions, printOutcome, TAKES_EFFECT } from './conclude.ts';
 import { addChangeCommand, addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
 
-/** Adds `client check`, which checks a credential on the client's services. */
-export function addCheckCommand(parent: Command, shell: Shell): void {
+/** Adds `client check`, `client promote` and `client rollback`, which try a credential and change the current version. */
+export function addVersionCommands(parent: Command, shell: Shell): void {
   addConnectionOptions(parent.command('check'))
     .description('Let the broker check whether the credential of a client works; needs the operation check.')
     .argument('<client>', 'the client', parseName)
@@ -31,20 +31,7 @@ export function addCheckCommand(parent: Command, shell: Shell): void {
         if (!checks.every((check) => findingOf(check) === 'accepted')) shell.exitCode = 1;
       }),
     );
-}
 
-interface CheckOptions extends ClientOptions, ConnectionOptions {
-  readonly service?: string;
-  readonly stage: SecretStage;
-}
-
-async function pairsOf(shell: Shell, options: CheckOptions): Promise<readonly Pair[]> {
-  const secret = await findSecret(openSecrets(shell, options), options.client);
-  return provablePairs(shell, secret, options.environment, versionWith(options.stage, secret));
-}
-
-/** Adds `client promote` and `client rollback`, which change the current version of a credential. */
-export function addPromoteCommands(parent: Command, shell: Shell): void {
   addForceOptions(addChangeOptions(addConnectionOptions(parent.command('promote'))))
     .description('Make the pending version current, if every service accepts it.')
     .argument('<client>', 'the client', parseName)
@@ -73,15 +60,16 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         const { client, environment } = options;
         const secrets = openSecrets(shell, options);
         const { secret, version } = await findVersion(secrets, client, 'AWSPREVIOUS');
-        const place = `in place of ${versionWith('AWSCURRENT', secret)}`;
-        const services = servicesChanges(shell, secret, checkedPairs(shell, secret, environment, version), environment);
+        const current = versionWith('AWSCURRENT', secret);
         const dates = await secrets.versionDates(secret);
-        const [older, newer] = [versionWith('AWSCURRENT', secret), version].map((id = '') => dates.get(id) ?? 0);
-        const undoes = (newer ?? 0) > (older ?? 0) ? ['undoes a rollback: it is newer than the current version'] : [];
+        const storedAt = (id = '') => dates.get(id) ?? 0;
         const expiry = secret.expiriesOf.get(version);
-        const expires = expiry === undefined ? [] : [`brings back a credential with an end: ${expiry}`];
-        const made = `makes version ${version} of ${client} current, unchecked, ${place}`;
-        const changes = [made, ...expires, ...undoes, ...services];
+        const changes = [
+          `makes version ${version} of ${client} current, unchecked, in place of ${current}`,
+          ...(expiry === undefined ? [] : [`brings back a credential with an end: ${expiry}`]),
+          ...(storedAt(version) > storedAt(current) ? ['undoes a rollback: it is newer than the current version'] : []),
+          ...servicesChanges(shell, secret, checkedPairs(shell, secret, environment, version), environment),
+        ];
         if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         // AWS would also make a version current that another operator has discarded meanwhile.
         if ((await findVersion(secrets, client, 'AWSPREVIOUS')).version !== version) throw secretChanged();
@@ -89,6 +77,16 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         printOutcome(shell, options, { version, stage: 'AWSCURRENT', checks: [] }, ROLLED_BACK);
       }),
     );
+}
+
+interface CheckOptions extends ClientOptions, ConnectionOptions {
+  readonly service?: string;
+  readonly stage: SecretStage;
+}
+
+async function pairsOf(shell: Shell, options: CheckOptions): Promise<readonly Pair[]> {
+  const secret = await findSecret(openSecrets(shell, options), options.client);
+  return provablePairs(shell, secret, options.environment, versionWith(options.stage, secret));
 }
 
 type ClientChange = ClientOptions & ChangeOptions;
@@ -108,8 +106,32 @@ async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING'
 
 const ROLLED_BACK = `It is unchecked: client check tries it. ${TAKES_EFFECT} The version that was current is now AWSPREVIOUS; another rollback undoes this.`;
 
-/** Adds `client delete` and `client restore`, which mark a client's secret for deletion and remove the mark. */
-export function addDeleteCommands(parent: Command, shell: Shell): void {
+/** Adds `client discard`, `client delete` and `client restore`, which take versions, or a secret, out of use, and back. */
+export function addDeletionCommands(parent: Command, shell: Shell): void {
+  addChangeCommand(parent, 'discard')
+    .description('Discard the pending version of a credential, or the previous version.')
+    .option('--previous', 'the previous version, after a leak: the broker never falls back to it')
+    .action(
+      operate<ClientChange & { readonly previous?: boolean }>(shell, ['SECRETS_MANAGER'], async (options, command) => {
+        const { client, previous } = options;
+        const secrets = openSecrets(shell, options);
+        const stage = previous ? 'AWSPREVIOUS' : 'AWSPENDING';
+        const { secret, version } = await findVersion(secrets, client, stage);
+        // A rotation function can leave AWSPENDING on every version, and client promote would reach it.
+        const isPending = previous && versionWith('AWSPENDING', secret) === version;
+        const stages = isPending ? (['AWSPENDING', stage] as const) : ([stage] as const);
+        const changes = [
+          `removes ${stages.join(' and ')} from version ${version} of ${client}, which no command can restore`,
+          ...(previous
+            ? [`leaves ${client} without a version to fall back to: unless it leaked, run client check first`]
+            : []),
+        ];
+        if (!(await isConfirmed(shell, changes, options, command, secret))) return;
+        for (const stage of stages) await secrets.moveStage(client, stage, version);
+        answer(shell, options, { discarded: version }, `${client}: version ${version} is discarded\n`);
+      }),
+    );
+
   addChangeCommand(parent, 'delete')
     .description('Mark the secret of a client for deletion; it can be restored for 30 days.')
     .action(
@@ -143,33 +165,6 @@ export function addDeleteCommands(parent: Command, shell: Shell): void {
         else await secrets.restore(client);
         answer(shell, options, { secret: name }, `${client} has its secret\n`);
         note(shell, `client check ${client} shows whether its credential works.`);
-      }),
-    );
-}
-
-/** Adds `client discard`, which makes a version of a credential that is not in use unreachable. */
-export function addDiscardCommand(parent: Command, shell: Shell): void {
-  addChangeCommand(parent, 'discard')
-    .description('Discard the pending version of a credential, or the previous version.')
-    .option('--previous', 'the previous version, after a leak: the broker never falls back to it')
-    .action(
-      operate<ClientChange & { readonly previous?: boolean }>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { client, previous } = options;
-        const secrets = openSecrets(shell, options);
-        const stage = previous ? 'AWSPREVIOUS' : 'AWSPENDING';
-        const { secret, version } = await findVersion(secrets, client, stage);
-        // A rotation function can leave AWSPENDING on every version, and client promote would reach it.
-        const isPending = previous && versionWith('AWSPENDING', secret) === version;
-        const stages = isPending ? (['AWSPENDING', stage] as const) : ([stage] as const);
-        const changes = [
-          `removes ${stages.join(' and ')} from version ${version} of ${client}, which no command can restore`,
-          ...(previous
-            ? [`leaves ${client} without a version to fall back to: unless it leaked, run client check first`]
-            : []),
-        ];
-        if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        for (const stage of stages) await secrets.moveStage(client, stage, version);
-        answer(shell, options, { discarded: version }, `${client}: version ${version} is discarded\n`);
       }),
     );
 }
