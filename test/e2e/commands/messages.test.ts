@@ -49,7 +49,6 @@ describe('a failure of AWS', () => {
     ['CredentialsProviderError', 'aws-credentials-missing'],
     ['RequestLimitExceeded', 'aws-throttled'],
     ['LimitExceededException', 'aws-quota'],
-    ['InvalidParameterException', 'aws-refused'],
     ['ResourceNotFoundException', 'aws-not-found'],
     ['KMSAccessDeniedException', 'aws-key-unusable'],
     ['IncompleteSignature', 'aws-credentials-invalid'],

@@ -113,7 +113,6 @@ describe('policy for the roles of an environment itself', () => {
 });
 
 it.each([
-  [{}, undefined],
   [
     { name: `team/${spelled('Qualifier')}-${spelled('AWS::Region')}` },
     'arn:aws:iam::222222222222:policy/team/hnb659fds-eu-west-1',

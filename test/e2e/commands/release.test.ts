@@ -1,13 +1,9 @@
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
-import { SETTINGS_VARIABLE } from '../../../lib/settings/names.ts';
 import { signerOf } from '../../../local/aws/server.ts';
 import { headerValue, json, serve } from '../../../local/loopback.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { changed } from '../../unit/settings/example-form.ts';
-import { ended, runCommandLine, SHELL_KEY } from './shared/command-line.ts';
+import { ended, runCommandLine, SHELL_KEY, writeSettings } from './shared/command-line.ts';
 
 const BACK = ['release', 'back', '--environment', 'prod'];
 
@@ -65,11 +61,7 @@ describe('release back', () => {
   });
 
   it.each([[['x-api-key']], [[]]])('warns of versions that send none of the clientHeaders %j', async (headers) => {
-    const file = path.join(temporaryFolder(), 'environments.json');
-    const prod = changed(environments.prod, 'services/customer-insights/clientHeaders', headers);
-    writeFileSync(file, JSON.stringify({ environments: { prod } }));
-    vi.stubEnv(SETTINGS_VARIABLE, file);
-    onTestFinished(() => void vi.unstubAllEnvs());
+    writeSettings({ prod: changed(environments.prod, 'services/customer-insights/clientHeaders', headers) });
     const { env } = await startAws();
     const { exitCode, stderr } = await runCommandLine([...BACK, '--dry-run'], env);
     const warns = /\n- a version of 1\.1\.0 sends no clientHeaders: .* may reject the credentials/.test(stderr);

@@ -1,11 +1,14 @@
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { describe, expect, it as plain, vi } from 'vitest';
+import { describe, expect, it as plain } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
-import { SETTINGS_VARIABLE } from '../../../lib/settings/names.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, beginCommandLine, ended, keyboardOf, runCommandLine } from './shared/command-line.ts';
+import {
+  answering,
+  beginCommandLine,
+  ended,
+  keyboardOf,
+  runCommandLine,
+  writeSettings,
+} from './shared/command-line.ts';
 import { it, SERVICES } from './shared/operator-world.ts';
 
 const PAIR = { client: 'acme', service: SERVICES[0] };
@@ -44,10 +47,8 @@ describe('sealing-key retire', () => {
     const authUrl = 'https://auth.example.com';
     const lasting = longest.startsWith('30') ? { maxLifetimeSeconds: 2_592_000 } : {};
     const services = { 'customer-insights': { authUrl }, other: { authUrl, ...lasting } };
-    const file = path.join(temporaryFolder(), 'environments.json');
     const { account, region } = environments.dev ?? {};
-    writeFileSync(file, JSON.stringify({ environments: { dev: { account, region, services, accessRules: [] } } }));
-    vi.stubEnv(SETTINGS_VARIABLE, file);
+    writeSettings({ dev: { account, region, services, accessRules: [] } });
     const CreatedDate = Date.now() / 1_000 - hours * 3_600;
     const Versions = ['AWSCURRENT', 'AWSPREVIOUS'].map((stage) => ({
       VersionId: `${stage}-0123456789-0123456789-0123456789`,
@@ -57,7 +58,6 @@ describe('sealing-key retire', () => {
     const { url, requests } = await answering(answerWith(200, JSON.stringify({ Versions })));
     const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: url };
     const { exitCode, stderr } = await runCommandLine(['sealing-key', 'retire', '--yes', '--environment', 'dev'], env);
-    vi.unstubAllEnvs();
     const changes = requests.filter(({ headers }) => `${headers['x-amz-target']}`.endsWith('UpdateSecretVersionStage'));
     expect({ exitCode, changed: changes.length }).toEqual(
       retired ? { exitCode: 0, changed: 1 } : { exitCode: 1, changed: 0 },

@@ -63,11 +63,8 @@ describe('a command that changes something', () => {
     const refusal = /error: secret-missing: There is no client "acmee" .*\nDid you mean acme\? /;
     const commands = `disable, disable --service ${INSIGHTS}, enable, promote --force, rollback, retry, discard, delete, restore`;
     for (const command of commands.split(', ')) {
-      const [verb, ...options] = command.split(' ');
-      for (const yes of [[], ['--yes']]) {
-        const args = ['client', verb, 'acmee', ...options, ...yes].join(' ');
-        expect(await world.run(args), args).toEqual(ended(1, '', refusal));
-      }
+      const args = `client ${command.replace(/^\w+/, '$& acmee')}`;
+      expect(await world.run(args), args).toEqual(ended(1, '', refusal));
     }
     expect(await world.run('client show acmee')).toEqual(ended(1, '', refusal));
     const service = /has no service "customer-insight": it has customer-insights, merchant-/;

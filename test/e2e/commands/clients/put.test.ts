@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { Readable } from 'node:stream';
 import {
   CreateSecretCommand,
@@ -8,12 +6,10 @@ import {
   GetSecretValueCommand,
   ListSecretsCommand,
 } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, onTestFinished, vi } from 'vitest';
+import { describe, expect } from 'vitest';
 import { environments } from '../../../../lib/environments.ts';
-import { SETTINGS_VARIABLE } from '../../../../lib/settings/names.ts';
-import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { changed } from '../../../unit/settings/example-form.ts';
-import { beginCommandLine, type Dialogue, ended, typeAtCommandLine } from '../shared/command-line.ts';
+import { beginCommandLine, type Dialogue, ended, typeAtCommandLine, writeSettings } from '../shared/command-line.ts';
 import { ACME, it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
@@ -22,20 +18,9 @@ const BOTH = SERVICES.join(' ');
 const ONE_SERVICE = `${PUT} --services ${INSIGHTS}`;
 const PUT_IN_DEV = '--environment dev client put new --create --yes --kms-key-id alias/keys';
 
-function beginPut({ shell }: OperatorWorld) {
-  return beginCommandLine(PUT.split(' '), shell, Readable.from([Buffer.from(JSON.stringify(NEW))]));
-}
-
 async function storedValue({ secretsManager }: OperatorWorld, SecretId = ACME): Promise<unknown> {
   const { SecretString = '' } = await secretsManager.send(new GetSecretValueCommand({ SecretId }));
   return JSON.parse(SecretString);
-}
-
-function writeSettings(dev: unknown): void {
-  const file = path.join(temporaryFolder(), 'environments.json');
-  writeFileSync(file, JSON.stringify({ environments: { dev } }));
-  vi.stubEnv(SETTINGS_VARIABLE, file);
-  onTestFinished(() => void vi.unstubAllEnvs());
 }
 
 describe('client put', () => {
@@ -73,15 +58,12 @@ describe('client put', () => {
     expect((await world.run(PUT, { input: NEW, env: SHARED })).exitCode).toBe(0);
   });
 
-  it.for([302, 403])(
-    'says after a %i that the credential may be wrong, until it is in use',
-    async (status, { world }) => {
-      world.tokenService.respondWith(INSIGHTS, { status, headers: { location: '/login?error=1' } });
-      const doubt = /customer-insights: Some services answer a wrong secret with a redirect or 403 .* Compare authUrl/;
-      expect(await world.run(PUT, { input: NEW })).toEqual(ended(1, /misconfigured/, doubt));
-      expect((await world.run('client check acme')).stderr).toMatch(/^customer-insights: Compare authUrl/m);
-    },
-  );
+  it('says after a redirect that the credential may be wrong, until it is in use', async ({ world }) => {
+    world.tokenService.respondWith(INSIGHTS, { status: 302, headers: { location: '/login?error=1' } });
+    const doubt = /customer-insights: Some services answer a wrong secret with a redirect or 403 .* Compare authUrl/;
+    expect(await world.run(PUT, { input: NEW })).toEqual(ended(1, /misconfigured/, doubt));
+    expect((await world.run('client check acme')).stderr).toMatch(/^customer-insights: Compare authUrl/m);
+  });
 
   it('promotes no credential that one service rejects, or the operator may not check', async ({ world }) => {
     world.tokenService.respondWith(CLEANSING, { status: 503 });
@@ -151,14 +133,14 @@ describe('client put', () => {
     await world.secretsManager.send(new CreateSecretCommand(stored));
     const plan = async () => (await world.run(`${PUT} --environment dev`, { input: NEW })).stderr;
     expect(await plan()).toMatch(/- changes the client_id: /);
-    writeSettings({ ...environments.dev, trail: {} });
+    writeSettings({ dev: { ...environments.dev, trail: {} } });
     expect(await plan()).toMatch(/may change the client_id: .* cannot be read/);
   });
 
   it.for(['typed', 'piped'])(
     'stores the headers of a client, %s, and says what must not run',
     async (way, { world }) => {
-      writeSettings(changed(environments.dev, `services/${INSIGHTS}/clientHeaders`, ['X-Api-Key']));
+      writeSettings({ dev: changed(environments.dev, `services/${INSIGHTS}/clientHeaders`, ['X-Api-Key']) });
       const value = { ...NEW, 'X-Api-Key': 'marked-key' };
       const typed: Dialogue = Object.entries(value).map(([name, text]) => [`${name}: `, `${text}\r`]);
       const { screen } =
@@ -232,15 +214,6 @@ describe('client put', () => {
     // Two versions have a stage.
     const tagged = Tags.filter(({ Key }) => Key?.startsWith('expires:')).map(({ Value }) => Value);
     expect(tagged).toEqual([`${far}T00:00:00.000Z never`, 'malformed']);
-  });
-
-  it('waits when the turn of a version comes soon, and says so, until Ctrl-C', async ({ world }) => {
-    world.tokenService.respondWith(CLEANSING, { status: 429, headers: { 'retry-after': '20' } });
-    const putting = beginPut(world);
-    const waits = /merchant-payment-cleansing: the broker must wait; asking again in \d+ s\.\n/;
-    await expect.poll(() => putting.output.stderr, { timeout: 60_000 }).toMatch(waits);
-    putting.interrupt();
-    expect(await putting.finished).toMatchObject({ exitCode: 130 });
   });
 
   it('stores a new client, and reports whether its service accepts it', async ({ world }) => {
@@ -324,7 +297,8 @@ it.for(['acme', 'Acme'])(
 
 it('client put names the pending version on Ctrl-C, and the commands for it', async ({ world }) => {
   world.tokenService.behave(undefined, { fault: 'hang' });
-  const putting = beginPut(world);
+  const input = Readable.from([Buffer.from(JSON.stringify(NEW))]);
+  const putting = beginCommandLine(PUT.split(' '), world.shell, input);
   await expect.poll(() => world.tokenService.requests.length, { timeout: 60_000 }).toBeGreaterThan(0);
   putting.interrupt();
 

@@ -8,10 +8,11 @@ import { ended, ROOT, runCommandLine } from '../shared/command-line.ts';
 
 const broker = useLocalBroker();
 /** The variables of the operator's terminal. */
-const operator = () => ({ ...broker().shell('operator'), AWS_SESSION_TOKEN: '' });
+const operator = ({ shell } = broker()) => ({ ...shell('operator'), AWS_SESSION_TOKEN: '' });
 
 /** Runs the command line in the operator's terminal. */
-const run = (command: string, input?: object) => runCommandLine(command.split(' '), operator(), JSON.stringify(input));
+const run = (command: string, input?: object, own = broker()) =>
+  runCommandLine(command.split(' '), operator(own), JSON.stringify(input));
 
 describe('env', () => {
   const port = () => new URL(broker().url).port;
@@ -119,8 +120,7 @@ describe('an outage of the table', () => {
   it('--table-denied leaves the token that was remembered, names the rest, and ends', async () => {
     const detail = String.raw`DynamoDB refuses dynamodb:GetItem \(AccessDeniedException\)`;
     const own = await startOwnBroker();
-    const variables = { ...own.shell('operator'), AWS_SESSION_TOKEN: '' };
-    const command = (text: string, input?: string) => runCommandLine(text.split(' '), variables, input);
+    const command = (text: string, input?: object) => run(text, input, own);
     const ask = (pair = '') => command(`token ${pair}`);
     const [warm, cold] = pairs;
     const before = await ask(warm);
@@ -131,7 +131,7 @@ describe('an outage of the table', () => {
     expect(await ask(cold)).toEqual(away);
     expect((await ask(warm)).stdout).toContain(/^fingerprint .*/m.exec(before.stdout)?.[0]);
     expect((await command('client check acme')).stdout).toMatch(/^merchant-payment-cleansing +table-unavailable /m);
-    const put = await command('client put acme --yes', '{"client_id":"acme-id","secret":"good-1"}');
+    const put = await command('client put acme --yes', { client_id: 'acme-id', secret: 'good-1' });
     expect(put).toEqual(ended(1, /table-unavailable +untried/, /The broker cannot reach its table/));
     await command('health --run');
     expect(own.output.stdout).toContain('incident: the broker checks no credential');
@@ -145,8 +145,7 @@ describe('an outage of the table', () => {
 
   it('--table-busy leaves the token that was remembered, is named in the log, and has a call wait for its end', async () => {
     const own = await startOwnBroker();
-    const variables = { ...own.shell('operator'), AWS_SESSION_TOKEN: '' };
-    const command = (text: string) => runCommandLine(text.split(' '), variables);
+    const command = (text: string) => run(text, undefined, own);
     const [warm, cold] = pairs.map((pair) => `token ${pair}`) as [string, string];
     const fingerprint = /^fingerprint .*/m;
     const before = fingerprint.exec((await command(warm)).stdout)?.[0];
@@ -162,15 +161,6 @@ describe('an outage of the table', () => {
     await command('service --recover');
     expect(await waiting).toMatchObject({ exitCode: 0 });
   });
-});
-
-it('a rehearsal onboards and rotates with secrets that begin with good-, and rejects any other', async () => {
-  const put = 'client put hooli --create --yes --services customer-insights';
-  const hooli = (secret: string) => ({ client_id: 'hooli-id', secret });
-  expect(await run(put, hooli('good-1'))).toEqual(ended(0, /^customer-insights +accepted /m, /./));
-  expect(await run('client put hooli --yes', hooli('good-2'))).toEqual(ended(0, /accepted/, /./));
-  // Of another client, because the broker tries a version that is not in use once in half a minute.
-  expect(await run('client put acme --yes', hooli('bad'))).toEqual(ended(1, /rejected/, /./));
 });
 
 it('says that nothing answers there, to a terminal that still has the variables of a broker that has ended', async () => {
@@ -198,8 +188,7 @@ const GONE = 'http://127.0.0.1:19999';
 
 it('the example plays an incident of each service, although two of its pairs are latched', async () => {
   const own = await startOwnBroker();
-  const variables = { ...own.shell('operator'), AWS_SESSION_TOKEN: '' };
-  const command = (text: string) => runCommandLine(text.split(' '), variables);
+  const command = (text: string) => run(text, undefined, own);
   await command('health --run');
   for (const service of ['customer-insights', 'merchant-payment-cleansing']) {
     await command(`service ${service} --down`);

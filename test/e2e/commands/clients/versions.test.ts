@@ -2,6 +2,7 @@ import { PutSecretValueCommand, type SecretsManager, TagResourceCommand } from '
 import { describe, expect, onTestFinished, it as plain } from 'vitest';
 import { openSecretsManager } from '../../../../cli/shared/secrets.ts';
 import { startFaultyEndpoint } from '../../../support/aws/faulty-endpoint.ts';
+import { repeatAtOnce } from '../../../support/processes/stand-ins.ts';
 import { checked, problem } from '../../../unit/client/broker-answers.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
 import { answering, beginCommandLine, ended, keyboardOf, openShell } from '../shared/command-line.ts';
@@ -179,6 +180,7 @@ plain.each<readonly [type: string, name: string, words: string, call: Call]>([
   ['aws-quota', 'LimitExceededException', 'marked', tag],
 ])('is %s where AWS refuses by %s, "%s", and repeats nothing', async (type, name, Message, call) => {
   const { url } = await answering(answerWith(400, { __type: name, Message }));
+  repeatAtOnce();
   const { shell } = openShell({ AWS_ENDPOINT_URL_SECRETS_MANAGER: url });
   const failure = await call(openSecretsManager(shell, { environment: 'local' })).catch((error: unknown) => error);
   expect(failure).toMatchObject({ type, advice: expect.stringMatching(/\.$/) });

@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { PassThrough, Readable, Writable, type WritableOptions } from 'node:stream';
@@ -7,7 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, vi } from 'vitest';
 import { runCommandLine as runInShell } from '../../../../cli/command-line.ts';
 import type { Shell } from '../../../../client/commands/shell.ts';
+import { SETTINGS_VARIABLE } from '../../../../lib/settings/names.ts';
 import type { AwsKey } from '../../../../local/aws/server.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { type Answer, startLoopbackServer } from '../../../unit/client/loopback-server.ts';
 
 export interface Finished {
@@ -39,6 +42,14 @@ export const SHELL_KEY: AwsKey = {
   sessionToken: ISOLATED.AWS_SESSION_TOKEN,
   mayReadSecrets: true,
 };
+
+/** Makes these the settings of the broker, until the end of the test. */
+export function writeSettings(environments: object): void {
+  const file = path.join(temporaryFolder(), 'environments.json');
+  writeFileSync(file, JSON.stringify({ environments }));
+  vi.stubEnv(SETTINGS_VARIABLE, file);
+  onTestFinished(() => void vi.unstubAllEnvs());
+}
 
 /** A server that plays the broker, or AWS, until the end of the test. */
 export async function answering(answer: Answer) {
