@@ -1,17 +1,31 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, openSync } from 'node:fs';
 import { describe, expect, onTestFinished } from 'vitest';
+import { runs } from '../../support/aws/signers.ts';
 import { issued } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, ended, finished, PROGRAM, startCommandLine } from './shared/command-line.ts';
+import {
+  answering,
+  type Dialogue,
+  ended,
+  finished,
+  ISOLATED,
+  keyboardOf,
+  PROGRAM,
+  startCommandLine,
+} from './shared/command-line.ts';
 import { it, NEW } from './shared/operator-world.ts';
-import { hasTerminal, runAtTerminal } from './shared/terminal.ts';
 
 /** The real process behaves as the other files prove it within theirs: streams, variables, exit code, signals. */
 const CALLS = [
   ['token acme customer-insights', /^fingerprint +[0-9a-f]{16}$/m, 'token'],
   ['client put acme --yes', /is AWSCURRENT/, 'client put'],
 ] as const;
+
+/** The program of util-linux that plays a terminal. */
+const TERMINAL = ['script', '--quiet', '--return', '--command'] as const;
+const hasTerminal = runs(...TERMINAL, 'true', '/dev/null');
 
 describe('the command line as a process of its own', () => {
   it.for(CALLS)('runs %s', async ([good, shows, wrong], { world }) => {
@@ -33,8 +47,8 @@ describe('the command line as a process of its own', () => {
     }
   });
 
-  describe.skipIf(!hasTerminal)(`at a terminal${hasTerminal ? '' : ' (skipped: python3 is not installed)'}`, () => {
-    const PUT = ['client', 'put', 'globex', '--create'];
+  describe.skipIf(!hasTerminal)(`at a terminal${hasTerminal ? '' : ' (skipped: script is not installed)'}`, () => {
+    const PUT = 'client put globex --create';
     const dialogue = [
       ['client_id: ', `${NEW.client_id}\r`],
       ['secret: ', `${NEW.secret}\r`],
@@ -54,6 +68,22 @@ describe('the command line as a process of its own', () => {
     });
   });
 });
+
+/** Runs a command at a terminal, where a person types. Returns all that its screen shows, control characters too. */
+async function runAtTerminal(command: string, env: Readonly<Record<string, string>>, dialogue: Dialogue) {
+  const [program, ...options] = TERMINAL;
+  const args = [...options, `${process.execPath} ${PROGRAM} ${command}`, '/dev/null'];
+  const child = spawn(program, args, { env: { ...ISOLATED, TERM: 'xterm', ...env } });
+  const keyboard = keyboardOf(dialogue);
+  keyboard.pipe(child.stdin);
+  let screen = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    screen += text;
+    keyboard.emit('shown', screen);
+  });
+  const [exitCode] = await once(child, 'close');
+  return { exitCode, screen };
+}
 
 describe('the command line while it waits', () => {
   it.each([

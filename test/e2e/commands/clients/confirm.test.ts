@@ -41,19 +41,15 @@ describe('a command that changes something', () => {
     await world.run('client put acme --yes --force --accept-rejected', { input: WRONG });
     await world.run('client put acme --yes', { input: { ...WRONG, client_id: 'marked-other' } });
     const before = await stateOf(world);
+    const place = /^In the environment local \(account 111111111111, region us-east-1\) this command\n- /;
+    const refused = await world.run('client put acme', { input: '{"marked' });
+    expect(refused).toEqual(ended(2, '', place));
+    expect(refused.stderr).toMatch(/no terminal to ask at, so nothing was changed; --yes/);
     for (const [command, change] of CHANGES) {
-      const unread = { input: '{"marked' };
-      const refused = await world.run(`client ${command}`, unread);
-      const place = /^In the environment local \(account 111111111111, region us-east-1\) this command\n- /;
-      expect(refused, command).toEqual(ended(2, '', place));
-      expect(refused.stderr).toMatch(change);
-      expect(refused.stderr).toMatch(/no terminal to ask at, so nothing was changed; --yes/);
-
-      const dry = await world.run(
-        `client ${command} --dry-run --json`,
-        command.startsWith('put') ? { input: NEW } : unread,
-      );
-      expect(dry, command).toEqual(ended(0, /./, /\nNothing was changed/));
+      const dry = await world.run(`client ${command} --dry-run --json`, { input: NEW });
+      expect(dry, command).toEqual(ended(0, /./, place));
+      expect(dry.stderr).toMatch(change);
+      expect(dry.stderr).toMatch(/\nNothing was changed/);
       expect(JSON.parse(dry.stdout)).toMatchObject({ environment: 'local', account: '111111111111', dry_run: true });
     }
     expect(await stateOf(world)).toEqual(before);
