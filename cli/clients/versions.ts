@@ -12,7 +12,7 @@ import { findSecret, openSecrets, type Secrets, secretChanged, stateFailure } fr
 import { addForceOptions, conclude, conditionOf, type ForceOptions, printOutcome, TAKES_EFFECT } from './conclude.ts';
 import { addChangeCommand, addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
 
-/** Adds `client check`, `client promote` and `client rollback`, which try a credential and change the current version. */
+/** Adds `client check`, `promote` and `rollback`, which try a credential and change its current version. */
 export function addVersionCommands(parent: Command, shell: Shell): void {
   addConnectionOptions(parent.command('check'))
     .description('Let the broker check whether the credential of a client works; needs the operation check.')
@@ -106,7 +106,7 @@ async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING'
 
 const ROLLED_BACK = `It is unchecked: client check tries it. ${TAKES_EFFECT} The version that was current is now AWSPREVIOUS; another rollback undoes this.`;
 
-/** Adds `client discard`, `client delete` and `client restore`, which take versions, or a secret, out of use, and back. */
+/** Adds `client discard`, `delete` and `restore`, which discard a version, or mark a secret for deletion. */
 export function addDeletionCommands(parent: Command, shell: Shell): void {
   addChangeCommand(parent, 'discard')
     .description('Discard the pending version of a credential, or the previous version.')

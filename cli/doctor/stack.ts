@@ -52,7 +52,7 @@ function unanswered(error: unknown): Line {
   return isSilent ? unproven(error.detail) : wrong(error.detail, error.advice);
 }
 
-/** Returns the proof of each line. No proof changes anything. A proof throws CommandFailure when AWS does not answer. */
+/** Returns the proof of each line, which changes nothing. @throws CommandFailure when AWS does not answer */
 function linesOf(world: World): Readonly<Record<string, () => Promise<Line>>> {
   const { as } = world;
   return {
