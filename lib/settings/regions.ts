@@ -5,16 +5,15 @@ export function partitionOf(region: string): string {
 
 /** Returns why the broker cannot run in a region, or `undefined` if it can. */
 export function regionFault(region: string): string | undefined {
-  if (!/^[a-z]{2,4}(-[a-z]+){1,2}-\d{1,2}$/.test(region)) return 'must be an AWS region such as eu-west-1';
-  if (/^us-iso|^eu-iso|^eusc-/.test(region)) return 'is in a partition of AWS that the broker does not support';
-  return WITHOUT_FUNCTION_URLS.has(region) ? 'has no Lambda Function URLs, which the broker needs' : undefined;
+  return KNOWN.has(region) ? undefined : 'must be an AWS region with Lambda Function URLs, such as eu-west-1';
 }
 
-/** The regions without `AWS::Lambda::Url`. A test compares them with AWS's schemas in cfn-lint. */
-const WITHOUT_FUNCTION_URLS: ReadonlySet<string> = new Set(
+/** The regions with `AWS::Lambda::Url`, in the partitions `aws` and `aws-cn`. Tests compare them with AWS's schemas. */
+const KNOWN: ReadonlySet<string> = new Set(
   [
-    ['ap-east-2', 'ap-south-2', 'ap-southeast-4', 'ap-southeast-5', 'ap-southeast-6', 'ap-southeast-7', 'ca-west-1'],
-    ['cn-northwest-1', 'eu-central-2', 'eu-south-2', 'il-central-1', 'me-central-1', 'mx-central-1'],
-    ['us-gov-east-1', 'us-gov-west-1'],
+    ['af-south-1', 'ap-east-1', 'ap-northeast-1', 'ap-northeast-2', 'ap-northeast-3', 'ap-south-1'],
+    ['ap-southeast-1', 'ap-southeast-2', 'ap-southeast-3', 'ca-central-1', 'cn-north-1', 'eu-central-1', 'eu-north-1'],
+    ['eu-south-1', 'eu-west-1', 'eu-west-2', 'eu-west-3', 'me-south-1', 'me-west-1', 'sa-east-1'],
+    ['us-east-1', 'us-east-2', 'us-west-1', 'us-west-2'],
   ].flat(),
 );

@@ -7,20 +7,16 @@ import { urlSuffixOf } from '../../../functions/vocabulary.ts';
 import { partitionOf, regionFault } from '../../../lib/settings/regions.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-const NO_URLS = 'has no Lambda Function URLs, which the broker needs';
+const REFUSED = 'must be an AWS region with Lambda Function URLs, such as eu-west-1';
 
 describe('a region', () => {
-  it.each<[string, string | undefined]>([
-    ['eu-west-1', undefined],
-    ['cn-north-1', undefined],
-    ['eu-central-2', NO_URLS],
-    ['us-gov-west-1', NO_URLS],
-    ['us-iso-east-1', 'is in a partition of AWS that the broker does not support'],
-    ['eusc-de-east-1', 'is in a partition of AWS that the broker does not support'],
-    ['Ireland', 'must be an AWS region such as eu-west-1'],
-    ['europe-west-1', 'must be an AWS region such as eu-west-1'],
-    ['eu-west-1a', 'must be an AWS region such as eu-west-1'],
-  ])('%s: %s', (region, fault) => expect(regionFault(region)).toBe(fault));
+  it.each(['eu-west-1', 'cn-north-1'])('%s is accepted', (region) => expect(regionFault(region)).toBeUndefined());
+
+  // The CDK would know no partition of the last two, and cdk-nag would then ask to excuse every right.
+  it.each([
+    ...['eu-central-2', 'us-gov-west-1', 'us-iso-east-1', 'eusc-de-east-1', 'Ireland', 'europe-west-1', 'eu-west-1a'],
+    ...['eu-wst-1', 'eu-west-9'],
+  ])('%s is refused', (region) => expect(regionFault(region)).toBe(REFUSED));
 
   it('has the partition and the domain that the CDK knows, wherever the broker can run', () => {
     for (const { name, partition, domainSuffix } of RegionInfo.regions) {
@@ -40,7 +36,7 @@ it.skipIf(MISSING)(`the regions without Function URLs are those without the type
   const { stdout } = spawnSync('cfn-lint', ['--regions', 'ALL_REGIONS', '--', file], { encoding: 'utf8' });
   const without = new Set([...stdout.matchAll(/does not exist in '([a-z0-9-]+)'/g)].map(([, region]) => region));
   expect(without.size).toBeGreaterThan(0);
-  const refused = RegionInfo.regions.map(({ name }) => name).filter((name) => regionFault(name) === NO_URLS);
-  expect([...without].toSorted()).toEqual(expect.arrayContaining(refused));
-  for (const region of without) expect([region, regionFault(`${region}`)]).toEqual([region, NO_URLS]);
+  const refused = RegionInfo.regions.filter(({ name }) => regionFault(name) !== undefined);
+  const ofPublicPartitions = refused.filter(({ partition = '' }) => /^aws(-cn|-us-gov)?$/.test(partition));
+  expect([...without].toSorted()).toEqual(ofPublicPartitions.map(({ name }) => name).toSorted());
 });

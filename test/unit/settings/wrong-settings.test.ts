@@ -31,7 +31,7 @@ type Row = readonly [path: string, value: unknown, fault: string];
 
 /** In the environment itself. */
 const environment: readonly Row[] = [
-  ['region', 'Europe', 'region: must be an AWS region such as eu-west-1'],
+  ['region', 'Europe', 'region: must be an AWS region with Lambda Function URLs, such as eu-west-1'],
   ...['11111111111', 'a111111111111', '111111111111a'].map(
     (id): Row => ['account', id, 'account: must be 12 digits in quotes'],
   ),
