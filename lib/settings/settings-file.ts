@@ -31,6 +31,8 @@ export function readSettings(): SettingsFile {
   const { data, faults } = check(fileSchema, loaded);
   const names = Object.keys(loaded ?? {});
   if (names.includes('default') && !names.includes('environments')) throw new SettingsError(BY_DEFAULT);
+  const similar = names.find((name) => /^organi[sz]/i.test(name) && name !== 'organisation');
+  if (similar !== undefined) throw new SettingsError(`${similar}: is not a known member. Did you mean organisation?`);
   if (data === undefined) throw new SettingsError(faults);
   const { organisation, environments } = data;
   const { permissionsBoundary, bootstrapQualifier } = organisation;

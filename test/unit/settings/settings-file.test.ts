@@ -83,6 +83,12 @@ describe('the file of the settings', () => {
       withOrganisation({ qualifier: 'broker1' }),
       /organisation\.qualifier: is not a known member \(known: permissionsBoundary, bootstrapQualifier\)$/,
     ],
+    [
+      'with an organisation in the other spelling',
+      'a.mts',
+      'export const [environments, organization] = [{ dev: {} }, {}];',
+      'organization: is not a known member. Did you mean organisation?',
+    ],
   ])('%s is refused with one sentence that names it', (_, name, content, sentence) => {
     if (name === 'other/environments.ts') vi.stubEnv(SETTINGS_VARIABLE, path.join(temporaryFolder(), name));
     else named(name, content);
