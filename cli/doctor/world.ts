@@ -4,6 +4,7 @@ import type { DoctorStep } from '../../client/commands/doctor/step.ts';
 import type { DoctorOptions } from '../../client/commands/doctor.ts';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import type { Shell } from '../../client/commands/shell.ts';
+import { causeWord } from '../../functions/aws/calls.ts';
 import { stackName } from '../../lib/settings/names.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
 import { arn } from '../policy/statements.ts';
@@ -38,8 +39,12 @@ export async function openWorld(shell: Shell, environment: Environment, options:
   /** The stack's own region: `--region` and AWS_REGION are the region for which the caller signs. */
   const place = { environment: name, region };
   const send = { abortSignal: shell.signal };
-  const cloudformation = openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', shell, place);
-  const { Stacks: [stack] = [] } = await cloudformation.describeStacks({ StackName: stackName(name) }, send);
+  const StackName = stackName(name);
+  const none = new CommandFailure('aws-not-found', `AWS has no stack ${StackName} in ${region}`, NONE);
+  // CloudFormation refuses only a name that no stack has.
+  const conflict = (error: unknown) => (causeWord(error) === 'ValidationError' ? none : undefined);
+  const cloudformation = openClient((config) => new CloudFormation(config), 'CLOUDFORMATION', shell, place, conflict);
+  const { Stacks: [stack] = [] } = await cloudformation.describeStacks({ StackName }, send);
   const output = (key: string) => stack?.Outputs?.find(({ OutputKey }) => OutputKey === key)?.OutputValue ?? '';
   if (output('Url') === '') {
     const detail = `The stack has no outputs: its status is ${stack?.StackStatus}`;
@@ -48,6 +53,8 @@ export async function openWorld(shell: Shell, environment: Environment, options:
   const as = signIn(shell, environment, options);
   return { shell, environment, options, place, send, outputUrl: output('Url'), as };
 }
+
+const NONE = 'Is it deployed, and are you signed in to its account?';
 
 /** The roles that may ask AWS, with the option that names the profile of each role. */
 const ROLES = {

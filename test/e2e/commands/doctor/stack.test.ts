@@ -41,6 +41,7 @@ const WELL =
 
 const denied = (message: string, type = 'AccessDeniedException') => json(400, { __type: type, Message: message });
 const XML_DENIED = { status: 403, body: '<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>' };
+const NO_STACK = { status: 400, body: '<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>' };
 /** An answer of AWS's query protocol. */
 const xml = (action: string, result: string) => ({
   status: 200,
@@ -274,6 +275,11 @@ describe('doctor --stack', () => {
   it.each<[what: string, change: Change, said: string]>([
     ['the stack came to no outputs', [/<Outputs>.*<\/Outputs>/s, ''], 'error: stack-incomplete: '],
     ['AWS does not say', XML_DENIED, 'cloudformation:DescribeStacks'],
+    [
+      'there is no stack',
+      NO_STACK,
+      'error: aws-not-found: AWS has no stack TokenBroker-dev in eu-west-1\nIs it deployed',
+    ],
   ])('ends with 1 when %s', async (_, change, said) => {
     alter('DescribeStacks', change);
     expect(await doctor()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(said) });
