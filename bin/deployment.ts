@@ -1,7 +1,7 @@
 import { CloudFormation } from '@aws-sdk/client-cloudformation';
 import { Lambda } from '@aws-sdk/client-lambda';
 import { isTerminal, isYes } from '../cli/clients/confirm.ts';
-import { isRefused, openClient } from '../cli/shared/ask-aws.ts';
+import { isDenied, isRefused, openClient } from '../cli/shared/ask-aws.ts';
 import { findingsTable, runHealth, summaryOf } from '../cli/shared/health-run.ts';
 import { CommandFailure } from '../client/commands/failure.ts';
 import { note } from '../client/commands/output.ts';
@@ -71,10 +71,14 @@ async function hasConcurrency(shell: Shell, environment: Environment): Promise<b
     return false;
   } catch (error) {
     if (!isRefused(error)) throw error;
-    const quota = `The quota L-B99A9384 of at least ${needed + UNRESERVED} free executions was not checked`;
-    note(shell, `${quota} (${error.message}): policy --deploy prints the rights for it.`);
+    noteUnchecked(shell, `The quota L-B99A9384 of at least ${needed + UNRESERVED} free executions was`, error);
     return true;
   }
+}
+
+function noteUnchecked(shell: Shell, subject: string, error: CommandFailure): void {
+  const rights = isDenied(error) ? ': policy --deploy prints the rights for it' : '';
+  note(shell, `${subject} not checked (${error.message})${rights}.`);
 }
 
 type OpenedStack = Awaited<ReturnType<typeof openStack>>;
@@ -155,8 +159,7 @@ async function hasProvisionedInstances(shell: Shell, environment: Environment, o
   } catch (error) {
     if (!isRefused(error)) throw error;
     if (error.type !== 'aws-not-found') {
-      const rights = 'policy --deploy prints the rights for it';
-      note(shell, `The provisioned instances were not checked (${error.message}): ${rights}.`);
+      noteUnchecked(shell, 'The provisioned instances were', error);
       return true;
     }
     const gone = `error: the provisioned instances of ${name} were deleted by hand, so CloudFormation would fail`;

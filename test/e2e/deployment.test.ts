@@ -93,6 +93,12 @@ describe('npm run deploy leaves to the CDK', () => {
       PROD,
       /^The quota .* at least 160 free .* was not checked \(aws-access-denied: .*lambda:Get\w+.*policy --deploy/,
     ]),
+    [
+      'a quota about which AWS says nothing, and names no right',
+      { concurrency: { unreserved: 10, denied: 'account-settings', word: 'InvalidParameterValueException' } },
+      PROD,
+      /was not checked \(aws-refused: .*lambda:GetAccountSettings .*Exception\)\)\.$/,
+    ],
     // As a role of the release before.
     ...['cloudformation:GetTemplate', 'lambda:GetProvisionedConcurrencyConfig'].map(
       (action): [string, World, typeof DEV, RegExp] => [
@@ -219,10 +225,11 @@ interface Concurrency {
   readonly unreserved: number;
   readonly own?: Readonly<Record<string, number>> | undefined;
   readonly denied?: string;
+  readonly word?: string;
 }
 
-function concurrencyOf(path: string, { unreserved, own, denied }: Concurrency) {
-  if (denied !== undefined && path.includes(denied)) return json(403, { __type: 'AccessDeniedException' });
+function concurrencyOf(path: string, { unreserved, own, denied, word }: Concurrency) {
+  if (denied !== undefined && path.includes(denied)) return json(403, { __type: word ?? 'AccessDeniedException' });
   if (path.startsWith('/2016-08-19/account-settings')) {
     return json(200, { AccountLimit: { UnreservedConcurrentExecutions: unreserved } });
   }
