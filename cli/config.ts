@@ -21,7 +21,12 @@ export function addConfigCommand(program: Command, shell: Shell): void {
         const environment: string = command.processedArgs[0] ?? options.environment;
         const settings = knownSettings(environment, command);
         if (keyPolicy) return printJson(shell, await policyOfKey(environment, settings));
-        const listed = listSettings(settingsFile().environments[environment], settings);
+        const { environments, organisation } = settingsFile();
+        const required = Object.entries(organisation);
+        const listed = [
+          ...listSettings(environments[environment], settings),
+          ...required.map(([key, value]) => ({ path: `organisation.${key}`, value, source: 'written' })),
+        ];
         if (json) return printJson(shell, { environment, settings: listed });
         const rows = listed.map(({ path, value, source }) => [path, textOf(value), source]);
         shell.stdout.write(tableText(['SETTING', 'VALUE', 'FROM'], rows, shell));

@@ -1,6 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
+import { SETTINGS_VARIABLE } from '../../../lib/settings/names.ts';
 import { resourceOf, synthesise } from '../../support/stack/synthesise.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { ended, runCommandLine } from './shared/command-line.ts';
 
 async function config(...args: readonly string[]) {
@@ -36,8 +40,20 @@ describe('config', () => {
     expect(settings).toContainEqual({ path: 'canary', value: 'off', source: 'written' });
   });
 
+  it('prints what the organisation requires', async () => {
+    requiring({ permissionsBoundary: 'team/bounds', bootstrapQualifier: 'broker1' });
+    expect(await config('dev')).toMatch(/^organisation\.permissionsBoundary +team\/bounds +written\norganisation\.boot/m);
+  });
+
   it('prints with --key-policy the policy of the stack’s key', async () => {
     const key = resourceOf(synthesise('dev', environments.dev), 'ClientSecrets', 'AWS::KMS::Key');
     expect(JSON.parse(await config('dev', '--key-policy'))).toEqual(key.Properties.KeyPolicy);
   });
 });
+
+function requiring(organisation: object): void {
+  const file = path.join(temporaryFolder(), 'environments.json');
+  writeFileSync(file, JSON.stringify({ environments, organisation }));
+  vi.stubEnv(SETTINGS_VARIABLE, file);
+  onTestFinished(() => void vi.unstubAllEnvs());
+}
