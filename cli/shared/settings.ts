@@ -39,12 +39,14 @@ export function checkEnvironment(environment: string, source: string | undefined
   }
 }
 
+const SYNTH = 'Correct the settings first; npm run cdk -- synth checks them too.';
+
 function explained<Settings>(read: () => Settings): Settings {
   try {
     return read();
   } catch (error) {
-    const advice = 'Correct the settings first; npm run cdk -- synth checks them too.';
-    throw new CommandFailure('settings-wrong', explainSettings(error).replaceAll('\n', ' '), advice);
+    const detail = explainSettings(error).replace(':\n', ': ').replaceAll('\n', '; ');
+    throw new CommandFailure('settings-wrong', detail, SYNTH);
   }
 }
 

@@ -42,7 +42,15 @@ describe('config', () => {
 
   it('prints what the organisation requires', async () => {
     requiring({ permissionsBoundary: 'team/bounds', bootstrapQualifier: 'broker1' });
-    expect(await config('dev')).toMatch(/^organisation\.permissionsBoundary +team\/bounds +written\norganisation\.boot/m);
+    expect(await config('dev')).toMatch(
+      /^organisation\.permissionsBoundary +team\/bounds +written\norganisation\.boot/m,
+    );
+  });
+
+  it('separates the wrong places of a file', async () => {
+    requiring({ permissionsBoundary: 'a b', bootstrapQualifier: 'A' });
+    const places = /: The settings are wrong in 2 places: organisation\.perm[^;]+; organisation\.boot[^;]+\n.*\n$/;
+    expect(await runCommandLine(['config', 'dev'])).toEqual(ended(1, '', places));
   });
 
   it('prints with --key-policy the policy of the stack’s key', async () => {
