@@ -21,49 +21,42 @@ interface Flight<Value> {
 }
 
 /** Runs work once per key at a time, until the latest deadline of its callers or until no caller waits. */
-export class SingleFlight<Value> {
-  readonly #flights = new Map<string, Flight<Value>>();
-  readonly #now: () => number;
+export function createSingleFlight<Value>(now: () => number) {
+  const flights = new Map<string, Flight<Value>>();
 
-  constructor(now: () => number) {
-    this.#now = now;
-  }
-
-  /** Returns the outcome of the work that runs under the key. */
-  running(key: string): Promise<Value> | undefined {
-    return this.#flights.get(key)?.outcome;
-  }
-
-  /** Joins the work under the key, or starts it. @throws TokenBrokerError `aborted`, `timeout`, or the work's own */
-  join(key: string, waiting: Waiting, work: (limits: WorkLimits) => Promise<Value>): Promise<Value> {
-    return within(this.#now, waiting, async ({ signal }) => {
-      const flight = this.#flights.get(key) ?? this.#start(key, work, waiting);
-      flight.waiting.add(waiting);
-      const leave = () => {
-        flight.waiting.delete(waiting);
-        if (flight.waiting.size > 0) return;
-        // This work is ending, so a new caller must start anew.
-        this.#remove(key, flight);
-        flight.controller.abort();
-      };
-      signal.addEventListener('abort', leave, { once: true });
-      return flight.outcome;
-    });
-  }
-
-  #start(key: string, work: (limits: WorkLimits) => Promise<Value>, first: Waiting): Flight<Value> {
+  function start(key: string, work: (limits: WorkLimits) => Promise<Value>, first: Waiting): Flight<Value> {
     const controller = new AbortController();
     const waiting = new Set([first]);
     const deadline = () => Math.max(...[...waiting].map((caller) => caller.deadline));
-    const outcome = work({ signal: controller.signal, deadline }).finally(() => this.#remove(key, flight));
-    const flight: Flight<Value> = { outcome, waiting, controller };
-    this.#flights.set(key, flight);
+    const outcome = work({ signal: controller.signal, deadline }).finally(() => remove(key, flight));
+    const flight = { outcome, waiting, controller };
+    flights.set(key, flight);
     return flight;
   }
 
-  #remove(key: string, flight: Flight<Value>): void {
-    if (this.#flights.get(key) === flight) this.#flights.delete(key);
+  function remove(key: string, flight: Flight<Value>): void {
+    if (flights.get(key) === flight) flights.delete(key);
   }
+
+  return {
+    /** Returns the outcome of the work that runs under the key. */
+    running: (key: string) => flights.get(key)?.outcome,
+    /** Joins the work under the key, or starts it. @throws TokenBrokerError `aborted`, `timeout`, or the work's own */
+    join: (key: string, caller: Waiting, work: (limits: WorkLimits) => Promise<Value>) =>
+      within(now, caller, async ({ signal }) => {
+        const flight = flights.get(key) ?? start(key, work, caller);
+        flight.waiting.add(caller);
+        const leave = () => {
+          flight.waiting.delete(caller);
+          if (flight.waiting.size > 0) return;
+          // This work is ending, so a new caller must start anew.
+          remove(key, flight);
+          flight.controller.abort();
+        };
+        signal.addEventListener('abort', leave, { once: true });
+        return flight.outcome;
+      }),
+  };
 }
 
 /**

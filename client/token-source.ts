@@ -3,7 +3,7 @@ import { askForToken, type IssuedToken, type TokenRequest } from './answers.ts';
 import { isProblem, TokenBrokerError } from './error.ts';
 import type { Connection } from './request.ts';
 import { readCredentials } from './sign.ts';
-import { SingleFlight, type Waiting, within } from './single-flight.ts';
+import { createSingleFlight, type Waiting, within } from './single-flight.ts';
 
 /** Returns a token of a pair. @throws TokenBrokerError */
 export type TokenSource = (request: TokenRequest, waiting: Waiting) => Promise<IssuedToken>;
@@ -27,8 +27,8 @@ interface CallToSign {
 export function createCachingSource(connection: Connection, isStandardChain: boolean): TokenSource {
   const { now } = connection;
   const warnOfNewKeys = createKeyWarning();
-  const cache = new TokenCache(connection);
-  const flights = new SingleFlight<IssuedToken>(now);
+  const cache = createTokenCache(connection);
+  const flights = createSingleFlight<IssuedToken>(now);
   let requests = 0;
 
   return async (request, waiting) => {
@@ -135,65 +135,50 @@ interface CachedToken {
   readonly minTtl: number;
 }
 
-/** The tokens of a process, by pair and signing identity. Their times follow from each token's lifetime. */
-class TokenCache {
-  readonly #tokens = new Map<string, CachedToken>();
-  readonly #connection: Pick<Connection, 'now' | 'random'>;
-
-  constructor(connection: Pick<Connection, 'now' | 'random'>) {
-    this.#connection = connection;
-  }
-
-  /** Returns the usable token, whether it lives shorter than asked, and whether to request another now. */
-  recall(key: string, minTtl = 0) {
-    const now = this.#connection.now();
-    const cached = this.#tokens.get(key);
-    // A clock that was set back would make every token live longer.
-    if (cached === undefined || now < cached.receivedAt || now >= cached.endsAt) return undefined;
-    const { token, renewAt } = cached;
-    const isShort = token.expiresAt - now < minTtl * 1_000;
-    const mayAskForLonger = minTtl > cached.minTtl || now - cached.longerAskedAt >= MIN_TTL_INTERVAL_MS;
-    return { token, isShort, isDue: isShort ? mayAskForLonger : now >= renewAt };
-  }
-
-  /** Stores a token, unless a later request already brought another. Evicts the token that was stored longest ago. */
-  keep(key: string, token: IssuedToken, request: number, minTtl: number): void {
-    const before = this.#tokens.get(key);
-    if (before !== undefined && before.request > request) return;
-    const { now, random } = this.#connection;
-    const receivedAt = now();
-    const lifetimeMs = Math.max(0, token.expiresAt - receivedAt);
-    // The same token keeps its margin when it returns with a shorter life: then only this caller gets it.
-    const isSame = before?.token.fingerprint === token.fingerprint;
-    const marginBefore = isSame ? before.token.expiresAt - before.endsAt : 0;
-    const marginMs = Math.max(hardMarginMs(lifetimeMs), marginBefore, LEAST_MARGIN_MS);
-    this.#tokens.delete(key);
-    this.#tokens.set(key, {
-      token,
-      request,
-      receivedAt,
-      renewAt: token.expiresAt - renewalWindowMs(lifetimeMs, random()),
-      endsAt: token.expiresAt - marginMs,
-      longerAskedAt: receivedAt,
-      minTtl,
-    });
-    const [oldest] = this.#tokens.keys();
-    if (this.#tokens.size > MAX_ENTRIES && oldest !== undefined) this.#tokens.delete(oldest);
-  }
-
-  /** Delays the next try by half of the remaining life: few tries, and more often towards the end. */
-  postpone(key: string, minTtl: number): void {
-    const cached = this.#tokens.get(key);
-    if (cached === undefined) return;
-    const now = this.#connection.now();
-    const renewAt = Math.max(cached.renewAt, (now + cached.token.expiresAt) / 2);
-    this.#tokens.set(key, { ...cached, renewAt, ...(minTtl > 0 && { longerAskedAt: now, minTtl }) });
-  }
-
-  /** Removes this token. */
-  forget(key: string, fingerprint: string): void {
-    if (this.#tokens.get(key)?.token.fingerprint === fingerprint) this.#tokens.delete(key);
-  }
+/** Creates the cache of a process, by pair and signing identity. The times of a token follow from its lifetime. */
+function createTokenCache({ now, random }: Pick<Connection, 'now' | 'random'>) {
+  const tokens = new Map<string, CachedToken>();
+  return {
+    /** Returns the usable token, whether it lives shorter than asked, and whether to request another now. */
+    recall: (key: string, minTtl = 0) => {
+      const time = now();
+      const cached = tokens.get(key);
+      // A clock that was set back would make every token live longer.
+      if (cached === undefined || time < cached.receivedAt || time >= cached.endsAt) return undefined;
+      const { token, renewAt } = cached;
+      const isShort = token.expiresAt - time < minTtl * 1_000;
+      const mayAskForLonger = minTtl > cached.minTtl || time - cached.longerAskedAt >= MIN_TTL_INTERVAL_MS;
+      return { token, isShort, isDue: isShort ? mayAskForLonger : time >= renewAt };
+    },
+    /** Stores a token, unless a later request already brought another. Evicts the token that was stored longest ago. */
+    keep: (key: string, token: IssuedToken, request: number, minTtl: number) => {
+      const before = tokens.get(key);
+      if (before !== undefined && before.request > request) return;
+      const receivedAt = now();
+      const lifetimeMs = Math.max(0, token.expiresAt - receivedAt);
+      // The same token keeps its margin when it returns with a shorter life: then only this caller gets it.
+      const isSame = before?.token.fingerprint === token.fingerprint;
+      const marginBefore = isSame ? before.token.expiresAt - before.endsAt : 0;
+      const marginMs = Math.max(hardMarginMs(lifetimeMs), marginBefore, LEAST_MARGIN_MS);
+      const renewAt = token.expiresAt - renewalWindowMs(lifetimeMs, random());
+      const endsAt = token.expiresAt - marginMs;
+      tokens.delete(key);
+      tokens.set(key, { token, request, receivedAt, renewAt, endsAt, longerAskedAt: receivedAt, minTtl });
+      const [oldest] = tokens.keys();
+      if (tokens.size > MAX_ENTRIES && oldest !== undefined) tokens.delete(oldest);
+    },
+    /** Delays the next try by half of the remaining life: few tries, and more often towards the end. */
+    postpone: (key: string, minTtl: number) => {
+      const cached = tokens.get(key);
+      if (cached === undefined) return;
+      const renewAt = Math.max(cached.renewAt, (now() + cached.token.expiresAt) / 2);
+      tokens.set(key, { ...cached, renewAt, ...(minTtl > 0 && { longerAskedAt: now(), minTtl }) });
+    },
+    /** Removes this token. */
+    forget: (key: string, fingerprint: string) => {
+      if (tokens.get(key)?.token.fingerprint === fingerprint) tokens.delete(key);
+    },
+  };
 }
 
 const MAX_ENTRIES = 1_000;

@@ -1,4 +1,4 @@
-// Asks the token broker for a token with its client, which signs, caches, renews and repeats; on Node 20 and newer.
+// Asks the token broker for a token with its client, which signs, caches, renews and repeats; on Node 22 and newer.
 //
 // Usage: node with-client.mjs <client> <service> [URL of the service to be called with the token]
 // Needs TOKEN_BROKER_URL, what the AWS SDK needs to find its credentials, and the package: docs/callers.md says how.

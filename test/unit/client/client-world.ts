@@ -75,13 +75,23 @@ export function fingerprint(n: number): string {
  * busy the machine is: no time limit ends the sending before.
  */
 export function tooLate(ms: number, begin: Answer = () => undefined): Answer {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
+  stopTimers();
   return async (response, request) => {
     begin(response, request);
-    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    await turns();
     vi.advanceTimersByTime(ms);
   };
+}
+
+/** Stops the timers of the test until it moves them. */
+export function stopTimers(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+/** Lets what is under way on this machine go on. */
+export async function turns(): Promise<void> {
+  for (let n = 0; n < 20; n += 1) await new Promise(setImmediate);
 }
 
 /** Answers once the returned function is called, which tells also when the request has come. */

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
-import { setImmediate as turn } from 'node:timers/promises';
-import { onTestFinished, vi } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { parseApi } from '../../../../client/commands/serve.ts';
 import type { TokenBroker } from '../../../../client/index.ts';
 import type { Forwarding } from '../../../../client/serve/forward.ts';
@@ -83,15 +82,4 @@ export async function beginningOf(port: number, sent: string, end = ''): Promise
     if (answer.includes(end)) return answer;
   }
   return answer;
-}
-
-/** Lets what is under way on this machine go on. */
-export async function turns(): Promise<void> {
-  for (let n = 0; n < 20; n += 1) await turn();
-}
-
-/** Stops the timers of the test until it moves them. */
-export function stopTimers(): void {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
 }

@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type RequestToSend, send } from '../../../support/requests.ts';
-import { beginningOf, KEY, PREFIX, startForwarding, stopTimers, turns } from './forward-world.ts';
+import { stopTimers, turns } from '../client-world.ts';
+import { beginningOf, KEY, PREFIX, startForwarding } from './forward-world.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
 const BEARER = { authorization: `Bearer ${KEY}` };
