@@ -36,13 +36,13 @@ export function rowText(cells: readonly string[], widths: readonly number[], gap
   return lines.map((parts) => `${parts.join(' '.repeat(gap)).trimEnd()}\n`).join('');
 }
 
-/** Formats a time: `2026-01-01T00:00:00Z`, at a terminal `20:26Z` with the date of another day, and `-` if unknown. */
+/** Formats a time: `2026-01-01T00:00:00Z`, at a terminal `20:26Z` within 12 hours from now, and `-` if unknown. */
 export function timeText(time: number | undefined, out?: Out): string {
   if (time === undefined) return '-';
   const text = new Date(time).toISOString();
   if (!out?.stdout.columns) return text.replace(/\.\d+Z$/, 'Z');
   const [day, hour] = [text.slice(0, 10), `${text.slice(11, 16)}Z`];
-  return new Date().toISOString().startsWith(day) ? hour : `${day} ${hour}`;
+  return Math.abs(time - Date.now()) < 12 * 3_600_000 ? hour : `${day} ${hour}`;
 }
 
 /**

@@ -1,6 +1,8 @@
 import { getDefaultAutoSelectFamilyAttemptTimeout, setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { examineConnection } from '../../../client/commands/doctor/reach.ts';
+import { timeText } from '../../../client/commands/output.ts';
 import { processShell } from '../../../client/commands/shell.ts';
 import { parseEndpoint } from '../../../client/index.ts';
 
@@ -15,13 +17,19 @@ it('doctor names HTTPS_PROXY where Node ignores it', async () => {
 });
 
 it('a command allows each address of a host two seconds, where Node allows a fraction of one', () => {
-  const [before, listeners] = [getDefaultAutoSelectFamilyAttemptTimeout(), process.listeners('SIGINT')];
+  const before = getDefaultAutoSelectFamilyAttemptTimeout();
+  const on = vi.spyOn(process, 'on').mockReturnThis();
   processShell();
-  onTestFinished(() => {
-    setDefaultAutoSelectFamilyAttemptTimeout(before);
-    for (const listener of process.listeners('SIGINT')) {
-      if (!listeners.includes(listener)) process.off('SIGINT', listener);
-    }
-  });
+  on.mockRestore();
+  onTestFinished(() => setDefaultAutoSelectFamilyAttemptTimeout(before));
   expect([before < 1_000, getDefaultAutoSelectFamilyAttemptTimeout()]).toEqual([true, 2_000]);
+});
+
+it('shows the date of a time at a terminal only where the hour does not say the day', () => {
+  vi.setSystemTime('2026-01-01T23:30:00Z');
+  onTestFinished(() => void vi.useRealTimers());
+  const terminal = { stdout: Object.assign(new PassThrough(), { columns: 80 }) };
+  const times = ['2026-01-02T00:29:59Z', '2026-01-01T11:31:00Z', '2026-01-01T11:30:00Z', '2026-01-02T12:00:00Z'];
+  const shown = times.map((time) => timeText(Date.parse(time), terminal));
+  expect(shown).toEqual(['00:29Z', '11:31Z', '2026-01-01 11:30Z', '2026-01-02 12:00Z']);
 });
