@@ -91,7 +91,8 @@ function readParameters(contentType = '', body: Body): URLSearchParams | undefin
 
 const JSON_TYPE = 'application/json';
 const FORM_TYPE = 'application/x-www-form-urlencoded';
-const FOREIGN_CHARSET = /;\s*charset\s*=(?!\s*"?(?:utf-8|us-ascii)"?\s*(?:;|$))/i;
+/** Java's HTTP libraries declare Latin-1 by default. A request that is correct consists of ASCII. */
+const FOREIGN_CHARSET = /;\s*charset\s*=(?!\s*"?(?:utf-?8|us-ascii|iso-8859-1)"?\s*(?:;|$))/i;
 
 function refuseWrong(members: Members, known: readonly (keyof typeof FAULTS)[], clientName = 'client'): void {
   const faults = known.flatMap((name) => {

@@ -43,6 +43,8 @@ describe('a body', () => {
     ...['application/json', 'Application/JSON', ' application/json ', 'application/json;charset=utf-8'],
     ...['application/json;  charset = "UTF-8" ', 'application/json; charset=us-ascii', 'application/json; profile=x'],
     ...['application/json; charset=utf-8;a', 'application/json; not-charset=latin1'],
+    // https://hc.apache.org/httpclient-3.x/charencodings.html, https://www.kouhan.cn/en/article/00002223
+    ...['application/json; charset=ISO-8859-1', 'application/json; charset=utf8'],
   ])('is read as %j', (contentType) => {
     expect(readText(JSON.stringify(PAIR), contentType)).toMatchObject({ pair: PAIR });
   });
