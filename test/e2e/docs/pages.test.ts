@@ -127,6 +127,15 @@ describe('the page about development', () => {
 describe('the page for callers', () => {
   const CALLERS = readPage('docs/callers.md');
 
+  /** @see anomalyco/opencode#26259, TryGhost/docker-library-ghost#37 */
+  it('lets no npx stand between a supervisor and `serve`, because it forwards no SIGTERM', () => {
+    const starts = CALLERS.match(/^(?:ENTRYPOINT|ExecStart).*$/gm);
+    const program = expect.stringMatching(
+      /^\w+(?:=| \[")\/(?:serve|opt\/app)\/node_modules\/\.bin\/token-broker-client\b/,
+    );
+    expect(starts).toEqual([program, program]);
+  });
+
   it('links every example, and shows how to run those that are programs for a checkout', () => {
     const linked = linksIn(CALLERS).flatMap((link) => /^examples\/(.*)/.exec(link)?.[1] ?? []);
     expect([...new Set(linked)].toSorted()).toEqual(filesIn('docs/examples').toSorted());
