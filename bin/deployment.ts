@@ -102,8 +102,8 @@ function isUpdatable(shell: Shell, { name }: Environment, status: string): boole
   // The CDK itself replaces a stack that was never created, and continues after `--no-rollback`.
   if (/^$|^unseen$|_COMPLETE$|^REVIEW_IN_PROGRESS$|^(?:CREATE|ROLLBACK|UPDATE)_FAILED$/.test(status)) return true;
   const file = shell.env[SETTINGS_VARIABLE];
-  const run = (verb: string) =>
-    `npm run cdk -- ${verb} ${stackName(name)}${file === undefined ? '' : `, with ${SETTINGS_VARIABLE}=${file}`}`;
+  const settings = file === undefined ? '' : ` --settings ${file}`;
+  const run = (verb: string) => `npm run cdk -- ${verb} ${stackName(name)}${settings}`;
   const advice: Readonly<Record<string, string>> = {
     UPDATE_ROLLBACK_FAILED: `Finish its rollback first: ${run('rollback')}. Where a resource fails again, add --orphan <logical id>, which the events of the stack name.`,
     DELETE_FAILED: `Finish its deletion first: ${run('destroy --exclusively')}.`,

@@ -38,7 +38,7 @@ const SECOND_SERVICE = /^\[~\] Metadata Services: "?([^\s"]+)"? to "?\S+ \S/;
 const UNLISTED =
   'A secret that does not name its services is then sent to no service: client list shows which to store again with client put --services.';
 
-// `npm run deploy -- dev` runs the CDK's command line with the arguments for this environment.
+// `npm run deploy -- dev` runs the CDK's command line with the arguments for this environment, `npm run cdk` with yours.
 const [verb = '', name = '', ...rest] = useSettings(process.argv.slice(2));
 endProcess(await run().catch((error) => fail(1, explainSettings(error))));
 
@@ -47,6 +47,7 @@ async function run(): Promise<number> {
   const typo = rest.find((word) => /^--?se?tt?/.test(word));
   if (typo !== undefined && /^--settings(=|$)/.test(typo)) return fail(2, '--settings must name one file');
   if (typo !== undefined) return fail(2, `unknown option '${typo}' (Did you mean --settings?)`);
+  if (verb === 'cdk') return cdk(name === '' ? rest : [name, ...rest]);
   const { environments, folder } = readSettings();
   const command = COMMANDS[verb];
   if (command === undefined || !Object.hasOwn(environments, name)) {

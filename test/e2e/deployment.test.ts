@@ -143,7 +143,7 @@ describe('npm run deploy does nothing, and says why,', () => {
       { ...inStatus('UPDATE_ROLLBACK_FAILED'), env: { TOKEN_BROKER_ENVIRONMENTS_FILE: '../environments.mts' } },
       DEV,
       1,
-      /TokenBroker-dev, with TOKEN_BROKER_ENVIRONMENTS_FILE=\.\.\/environments\.mts\. /,
+      /TokenBroker-dev --settings \.\.\/environments\.mts\. /,
     ],
     ['in DELETE_FAILED', inStatus('DELETE_FAILED'), DEV, 1, /npm run cdk -- destroy --exclusively TokenBroker-dev\.$/],
     [

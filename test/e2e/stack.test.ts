@@ -69,6 +69,11 @@ describe('npm run deploy, diff and bootstrap', () => {
     expect(await run(['deploy', 'dev', '--settings', '--method=direct'])).toEqual({ exitCode: 2, stdout: '', stderr });
   });
 
+  it('let `npm run cdk` take --settings, which the CDK itself would ignore', async () => {
+    const { exitCode, stderr } = await run(['cdk', '--version', '--settings', 'environments.mts'], {});
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk --version\n' });
+  });
+
   it('do nothing when the variable for the settings is empty', async () => {
     const told = await run(['deploy', 'dev'], { TOKEN_BROKER_ENVIRONMENTS_FILE: '' });
     expect(told).toMatchObject({ exitCode: 1, stdout: '' });
