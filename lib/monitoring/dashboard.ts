@@ -34,12 +34,18 @@ interface Shown {
 
 /** The rows in the order in which an operator looks for a cause: callers, each service, the broker. */
 export function dashboardRows(shown: Shown): readonly Row[] {
+  const left = shown.services.slice(MOST_SERVICES);
+  const hint = 'CloudWatch refuses more widgets. Their lines are above, and client list shows their pairs.';
   return [
     ...callerRows(shown),
-    ...shown.services.flatMap((service) => serviceRows(service, shown)),
+    ...shown.services.slice(0, MOST_SERVICES).flatMap((service) => serviceRows(service, shown)),
+    ...(left.length > 0 ? [{ question: `Without graphs of their own: ${left.join(', ')}`, hint }] : []),
     ...brokerRows(shown),
   ];
 }
+
+/** A dashboard has at most 500 widgets and 2 500 metrics. @see gchq/sleeper#2160 */
+const MOST_SERVICES = 60;
 
 function callerRows({ services, broker, called }: Shown): readonly Row[] {
   const ofServices = (title: string, unit: string, outcome: string, names: readonly string[]) => {

@@ -1,5 +1,7 @@
+import { Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import { expect, it } from 'vitest';
 import { PROBLEMS } from '../../functions/vocabulary.ts';
+import { dashboardRows } from '../../lib/monitoring/dashboard.ts';
 import { alarmsOf, metricKey } from '../support/aws/cloudwatch/template-alarms.ts';
 import { deployed } from '../support/stack/deployed-stack.ts';
 import { emittedMetrics } from '../support/stack/emitted-metrics.ts';
@@ -38,6 +40,22 @@ it('has an outcome for every problem there is', () => {
   const requests = widgets.flatMap(metricsIn).filter((key) => key.includes('"Requests"'));
   const outcomes = requests.map((key) => /\["outcome","([\w-]+)"\]/.exec(key)?.[1]);
   expect(new Set(outcomes)).toEqual(new Set(['issued', ...Object.keys(PROBLEMS)]));
+});
+
+/** @see gchq/sleeper#2160 */
+it.each([60, 61, 250])('CloudWatch takes the dashboard of %i services', (count) => {
+  const metric = new Metric({ namespace: 'TokenBroker', metricName: 'Requests' });
+  const get = () => metric;
+  const called = { metric: get, metricErrors: get, metricThrottles: get, metricDuration: get };
+  const services = Array.from({ length: count }, (_, index) => `service-${index}`);
+  const rows = dashboardRows({ services, broker: get, called, healthMinutes: 60 });
+  const shown = rows.flatMap((row) => ('question' in row ? [row] : row));
+  const metrics = shown.map((widget) => ('left' in widget ? widget.left.length + (widget.percent ? 3 : 0) : 0));
+  // One more widget shows the alarms.
+  expect(shown.length).toBeLessThan(500);
+  expect(Math.max(...metrics)).toBeLessThanOrEqual(500);
+  expect(metrics.reduce((sum, number) => sum + number)).toBeLessThanOrEqual(2_500);
+  expect(JSON.stringify(rows).includes('Without graphs of their own')).toBe(count > 60);
 });
 
 interface Widget {
