@@ -139,7 +139,7 @@ describe('npm run deploy does nothing, and says why,', () => {
       /npm run cdk -- rollback TokenBroker-dev\. .* --orphan <logical id>/,
     ],
     [
-      'in it, with the file of the settings, which the CDK takes from its variable',
+      'in it, with the file of the settings',
       { ...inStatus('UPDATE_ROLLBACK_FAILED'), env: { TOKEN_BROKER_ENVIRONMENTS_FILE: '../environments.mts' } },
       DEV,
       1,
