@@ -38,7 +38,7 @@ const SECOND_SERVICE = /^\[~\] Metadata Services: "?([^\s"]+)"? to "?\S+ \S/;
 const UNLISTED =
   'A secret that does not name its services is then sent to no service: client list shows which to store again with client put --services.';
 
-// `npm run deploy -- dev` runs the CDK's command line with the arguments for this environment, `npm run cdk` with yours.
+// `npm run deploy -- dev` runs the CDK with the arguments for this environment, `npm run cdk` with yours.
 const [verb = '', name = '', ...rest] = useSettings(process.argv.slice(2));
 endProcess(await run().catch((error) => fail(1, explainSettings(error))));
 
