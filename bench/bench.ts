@@ -6,10 +6,10 @@ import { promisify } from 'node:util';
 import { Command } from 'commander';
 import { parseWhole } from '../client/commands/options.ts';
 import { EVENT } from '../test/support/cold-start/exchange.ts';
-import { startStandIns, TABLES } from '../test/support/cold-start/stand-ins.ts';
 import { makeBundles } from './bundles.ts';
 import { type ColdStart, KINDS, type KindName, measureColdStart, startBundle, type World } from './cold-start.ts';
 import { type Round, reportOf } from './figures.ts';
+import { startStandIns, TABLES } from './stand-ins.ts';
 
 /** `npm run bench`: the table on stdout, progress on stderr. Exits with 0 within the limits, 1 failed, 3 above. */
 await new Command('bench')

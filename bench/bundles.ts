@@ -38,5 +38,5 @@ const ENTRIES = {
   broker: 'functions/token.ts',
   calls: 'bench/references/calls.ts',
   'memory-hits': 'bench/memory-hits.ts',
-  'runtime-client': 'test/support/cold-start/runtime-client.ts',
+  'runtime-client': 'bench/runtime-client.ts',
 };

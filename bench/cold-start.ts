@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { EVENT, REGION } from '../test/support/cold-start/exchange.ts';
-import { startInstance } from '../test/support/cold-start/instance.ts';
-import { type StandIns, TABLES } from '../test/support/cold-start/stand-ins.ts';
 import { exampleRule } from '../test/support/example.ts';
 import type { Bundles } from './bundles.ts';
+import { startInstance } from './instance.ts';
+import { type StandIns, TABLES } from './stand-ins.ts';
 
 /** The kinds of start: a bundle, its table, and the source of the token that its first answer must name. */
 export const KINDS = {

@@ -5,8 +5,8 @@ import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCertificateAuthority } from '../services/certificates.ts';
-import { answerOfAws, type Item, LATENCIES_MS, TOKEN_RESPONSE } from './exchange.ts';
+import { answerOfAws, type Item, LATENCIES_MS, TOKEN_RESPONSE } from '../test/support/cold-start/exchange.ts';
+import { createCertificateAuthority } from '../test/support/services/certificates.ts';
 
 /** The servers that a function reaches over the network. */
 export type StandIns = Awaited<ReturnType<typeof startStandIns>>;

@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { listen } from '../../../local/loopback.ts';
+import { listen } from '../local/loopback.ts';
 
 /**
  * Starts an instance as Lambda does, a process with a runtime client and a bundle, and waits until it polls for its
