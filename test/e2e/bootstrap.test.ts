@@ -18,7 +18,7 @@ afterEach(() => vi.unstubAllEnvs());
 
 /** @see aws/aws-cdk#16352, aws-samples/aws-transform-custom-samples#98, aws/aws-cdk#26588 */
 describe('npm run bootstrap', () => {
-  it.each<[what: string, stacks: readonly Stack[], toolkit: string | undefined]>([
+  it.each<[what: string, stacks: readonly Stack[], toolkit: string]>([
     ['none', [], 'CDKToolkit-broker1'],
     ['one of another qualifier', [toolkit('CDKToolkit', 'hnb659fds')], 'CDKToolkit-broker1'],
     ['the default one, from the qualifier in cdk.json', [toolkit('CDKToolkit', 'broker1')], 'CDKToolkit'],
@@ -33,7 +33,7 @@ describe('npm run bootstrap', () => {
     ['one whose last update failed', [toolkit('mine', 'broker1', 'UPDATE_ROLLBACK_COMPLETE')], 'mine'],
     ['another stack with a parameter of this name', [other('broker1')], 'CDKToolkit-broker1'],
   ])('updates the toolkit stack that has the qualifier: %s', async (_, stacks, name) => {
-    const { options } = await startWorld(stacks, { bootstrapQualifier: 'broker1' });
+    const { options } = await startWorld(stacks);
     expect(await options()).toEqual(['--qualifier', 'broker1', '--toolkit-stack-name', name]);
   });
 
@@ -45,33 +45,27 @@ describe('npm run bootstrap', () => {
     expect(await options()).toEqual(expected);
   });
 
-  it.each<[args: string[], expected: string[]]>([
-    [
-      ['--toolkit-stack-name', 'mine'],
-      ['--qualifier', 'broker1', ...BOUNDED],
-    ],
-    [['--toolkit-stack-name=mine'], ['--qualifier', 'broker1', ...BOUNDED]],
-    [['--custom-permissions-boundary', 'other'], OWN],
-    [['--cpb=other'], OWN],
-    [
-      ['--qualifier', 'other'],
-      ['--toolkit-stack-name', 'of-other', ...BOUNDED],
-    ],
-  ])('lets %j replace its own option', async (args, expected) => {
+  it.each<[args: string, expected: string[]]>([
+    ['--toolkit-stack-name mine', ['--qualifier', 'broker1', ...BOUNDED]],
+    ['--toolkit-stack-name=mine', ['--qualifier', 'broker1', ...BOUNDED]],
+    ['--custom-permissions-boundary other', OWN],
+    ['--cpb=other', OWN],
+    ['--qualifier other', ['--toolkit-stack-name', 'of-other', ...BOUNDED]],
+  ])('lets %s replace its own option', async (args, expected) => {
     const organisation = { bootstrapQualifier: 'broker1', permissionsBoundary: 'team/bounds' };
     const { options, asked } = await startWorld([toolkit('of-other', 'other')], organisation);
-    expect(await options(args)).toEqual(expected);
-    expect(asked.length).toBe(args.join().includes('toolkit') ? 0 : 1);
+    expect(await options(args.split(' '))).toEqual(expected);
+    expect(asked.length).toBe(args.includes('toolkit') ? 0 : 1);
   });
 
   it('asks nothing when it only shows help or its template', async () => {
-    const { options, asked } = await startWorld([toolkit('CDKToolkit', 'broker1')], { bootstrapQualifier: 'broker1' });
+    const { options, asked } = await startWorld([toolkit('CDKToolkit', 'broker1')]);
     expect(await options(['--show-template'], true)).toEqual(OWN);
     expect(asked).toEqual([]);
   });
 
   it('goes on when it may not look, and says so', async () => {
-    const { options, output } = await startWorld('denied', { bootstrapQualifier: 'broker1' });
+    const { options, output } = await startWorld('denied');
     expect(await options()).toEqual(OWN);
     expect(output.stderr).toMatch(
       /^Whether a toolkit stack has the qualifier broker1 was not checked \(aws-access-denied/,
@@ -94,7 +88,10 @@ function other(Qualifier?: string): Stack {
 }
 
 /** An account with stacks, of which CloudFormation shows one a page, and settings with an organisation. */
-async function startWorld(stacks: readonly Stack[] | 'denied', organisation: object) {
+async function startWorld(
+  stacks: readonly Stack[] | 'denied',
+  organisation: object = { bootstrapQualifier: 'broker1' },
+) {
   const asked: string[] = [];
   const { url, close } = await serve(async (request) => {
     await signerOf(request, 'cloudformation', { keys: [SHELL_KEY] });
