@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { DeleteItemCommand } from '@aws-sdk/client-dynamodb';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type CircuitBreaker, createCircuitBreaker } from '../../functions/aws/pair-table/circuit-breaker.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable, type TaggedRecord } from '../../functions/broker/pair/store.ts';
-import type { Pair } from '../../functions/broker/pair.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import { START } from '../support/example.ts';
 import { exampleToken, exampleWait, fullRecord, oldToken, revealed, WAIT } from '../support/pair/pair-examples.ts';
-import { IN_TIME } from '../support/pair/pair-table.ts';
+import { connectPairTable, IN_TIME, TABLE } from '../support/pair/pair-table.ts';
 
 /** A store, and what happens to its items beside the store's own calls. */
 export interface StoreUnderTest {
@@ -181,6 +183,31 @@ export function describePairStore(
       expect(shown(await read())).toEqual(shown(after));
     });
   });
+}
+
+/** The pair table on a server of DynamoDB's API. */
+export async function onServer(server: { readonly url: string; readonly close: () => Promise<void> }) {
+  // Each call has a circuit of its own: a failure in one test does not open it for the next.
+  const breaker: CircuitBreaker = (terms, call) =>
+    createCircuitBreaker('UpdateItem', () => START, { timeoutMs: 10_000 })(terms, call);
+  const { store, direct, endpoint, close } = await connectPairTable(server.url, { breaker });
+  const { signal } = new AbortController();
+  return {
+    store,
+    loseAnswers: (isLosing) => {
+      endpoint.failWith(isLosing ? 'lost-answer' : undefined);
+      onTestFinished(() => endpoint.failWith(undefined));
+    },
+    disable: (pair) => store.disable(pair, signal),
+    enable: (pair) => store.enable(pair, signal),
+    async deleteItem(pair) {
+      await direct.send(new DeleteItemCommand({ TableName: TABLE, Key: { pair: { S: pairKey(pair) } } }));
+    },
+    close: async () => {
+      await close();
+      await server.close();
+    },
+  } satisfies StoreUnderTest;
 }
 
 /** With the token in the open, to be compared. */

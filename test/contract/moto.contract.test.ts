@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
 import { ACCESS } from '../support/example.ts';
 import { EXAMPLE_KEY, startSecretsManager } from '../support/processes/stand-ins.ts';
+import { describePairStore, onServer } from './pair-store-contract.ts';
 
 /** One call of the real SDK about a secret; `name` belongs to the scenario alone. */
 type SecretsManagerCall = (aws: SecretsManager, name: string) => Promise<unknown>;
@@ -121,6 +122,10 @@ describe.skipIf(!motoIsInstalled)(`moto${noMoto}`, () => {
     onTestFinished(standIn.close);
     expect(await answers(standIn.url, scenario, calls)).toEqual(await answers(moto.url, scenario, calls));
   });
+
+  // It answers from several threads and checks a condition apart from the write that it guards: it is asked in turn.
+  const shared = async () => onServer({ url: moto.url, close: async () => undefined });
+  describePairStore('has the pair table', shared, { isAtomic: false });
 });
 
 async function answers(endpoint: string, scenario: string, calls: readonly SecretsManagerCall[]): Promise<unknown[]> {
