@@ -47,15 +47,17 @@ describe('audit', () => {
     expect(refused.stdout).toMatch(/:stranger\/\S+ +token +customer-insights +access-denied +-/);
   });
 
-  it.for([
-    ['--caller arn:aws:iam::111111111111:role/operator', ['accepted']],
-    ['--caller arn:aws:iam::222222222222:role/operator', []],
-    ['--caller billing --outcome issued', ['issued', 'issued']],
-    ['--since 0s', []],
-  ] as const)('shows with --json only what is asked for: %s', async ([options, outcomes], { asked }) => {
-    const { calls, ...rest } = await asked.json(`audit acme ${options}`);
-    expect(rest).toEqual({ environment: 'local', client: 'acme', since: expect.stringMatching(/Z$/) });
-    expect(calls.map(({ outcome }: { readonly outcome: string }) => outcome)).toEqual(outcomes);
+  it('shows with --json only what is asked for', async ({ asked }) => {
+    for (const [options, outcomes] of [
+      ['--caller arn:aws:iam::111111111111:role/operator', ['accepted']],
+      ['--caller arn:aws:iam::222222222222:role/operator', []],
+      ['--caller billing --outcome issued', ['issued', 'issued']],
+      ['--since 0s', []],
+    ] as const) {
+      const since = expect.stringMatching(/Z$/);
+      const calls = outcomes.map((outcome) => expect.objectContaining({ outcome }));
+      expect(await asked.json(`audit acme ${options}`)).toEqual({ environment: 'local', client: 'acme', since, calls });
+    }
   });
 
   it('reads every page, and asks for no time before 1970', async () => {

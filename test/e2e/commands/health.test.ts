@@ -1,10 +1,9 @@
 import { PassThrough } from 'node:stream';
-import { describe, expect, onTestFinished } from 'vitest';
-import { startSecretsManager } from '../../support/processes/stand-ins.ts';
+import { describe, expect } from 'vitest';
 import { checked } from '../../unit/client/broker-answers.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, beginCommandLine, ended, runCommandLine, SHELL_KEY } from './shared/command-line.ts';
-import { it, OLD, SERVICES, WRONG } from './shared/operator-world.ts';
+import { answering, beginCommandLine, ended, runCommandLine } from './shared/command-line.ts';
+import { it, SERVICES, WRONG } from './shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 /** The last line of stderr. A slow machine has lines about the progress before it. */
@@ -16,15 +15,10 @@ describe('health', () => {
     expect(await world.run('health')).toEqual(ended(0, table, summary('2 pairs: 2 accepted')));
   });
 
-  it('names the clients whose credential is old, which alone is nothing wrong', async () => {
-    const standIn = await startSecretsManager({ keys: [SHELL_KEY], now: () => Date.now() - 366 * 24 * 60 * 60_000 });
-    onTestFinished(standIn.close);
-    const secret = standIn.store.create('token-broker/dev/acme', { Tags: [{ Key: 'services', Value: INSIGHTS }] });
-    secret.versions.add('version-1'.padEnd(32, '0'), { SecretString: JSON.stringify(OLD) }, ['AWSCURRENT']);
-    const { url } = await answering(answerWith(200, checked({ client: 'acme', service: INSIGHTS })));
-    const env = { TOKEN_BROKER_URL: url, AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url };
+  it('names the clients whose credential is old, which alone is nothing wrong', async ({ world }) => {
+    world.letTimePass(366 * 24 * 60 * 60_000);
     const advice = /\nacme: the credential is older than 365 days \(credentialMaxAgeDays\); client put rotates it\.\n$/;
-    expect(await runCommandLine(['health', '--environment', 'dev'], env)).toEqual(ended(0, /accepted/, advice));
+    expect(await world.run('health')).toEqual(ended(0, /accepted/, advice));
   });
 
   it('ends with 1 when a credential does not work, and leaves out services that a client lacks', async ({ world }) => {

@@ -47,6 +47,8 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [[...PUT, 'marked-secret'], /too many arguments/],
     [['client', 'put', 'marked-secret\u0007'], /argument 'client' is invalid/],
     [[...PUT, '--services', 'a,,b'], /--services <names>.* is invalid/],
+    [[...PUT, '--expires', '2099-02-30'], /Give a day to come, such as 2027-03-01/],
+    [[...PUT, '--expires', '2020-01-01'], /Give a day to come, such as 2027-03-01/],
     [[...PUT, '--url', ''], /where is the broker\?/],
     [PUT, /"local" is on this machine.*--environment/, NOTHING_SET],
   ],

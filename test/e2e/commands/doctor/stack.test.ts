@@ -16,7 +16,6 @@ import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
 import { answering, beginCommandLine, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
 
-const NAMES = 'CLOUDFORMATION CLOUDWATCH LAMBDA SNS STS';
 const DEV = parseEnvironment('dev', environments.dev);
 const FUNCTION = '/2015-03-31/functions/token-broker';
 const [STATUS, DRIFTS] = ['DescribeStackDriftDetectionStatus', 'DescribeStackResourceDrifts'];
@@ -100,8 +99,6 @@ const RUN = {
 /** Changes of the next test. */
 const world = {
   answers: new Map<string, () => HttpAnswer>(),
-  /** In the answer to an operation. */
-  replaced: new Map<string, readonly [from: string | RegExp, to: string]>(),
   caller: {} as object,
   /** The access keys that may describe nothing. */
   blindKeys: [] as string[],
@@ -124,7 +121,6 @@ describe('doctor --stack', () => {
   });
   beforeEach(() => {
     world.answers = new Map(Object.entries(ANSWERS));
-    world.replaced.clear();
     world.blindKeys = [];
     world.asked = [];
     world.caller = { role: SHELL_KEY.role, account: DEV.account, rules: [RULE] };
@@ -139,10 +135,11 @@ describe('doctor --stack', () => {
   });
   afterAll(() => Promise.all([aws, broker].map((one) => one?.close())));
 
+  const inAws = () => ({ AWS_ENDPOINT_URL: aws.url, AWS_ENDPOINT_URL_STS: aws.url });
   const doctorStack = () => ['doctor', '--stack', '--environment', 'dev', '--region', 'us-east-1', '--url', broker.url];
 
   async function doctor(...args: readonly string[]) {
-    const { exitCode, stdout, stderr } = await runCommandLine([...doctorStack(), ...args], endpoints(aws.url));
+    const { exitCode, stdout, stderr } = await runCommandLine([...doctorStack(), ...args], inAws());
     return { exitCode, lines: stdout.trimEnd().split('\n').toSorted(), stdout, stderr };
   }
 
@@ -264,7 +261,7 @@ describe('doctor --stack', () => {
   });
 
   it('ends at once on Ctrl-C', async () => {
-    const { interrupt, finished } = beginCommandLine(doctorStack(), endpoints(aws.url));
+    const { interrupt, finished } = beginCommandLine(doctorStack(), inAws());
     world.answers.set(STATUS, () => {
       interrupt();
       return xml(STATUS, '<DetectionStatus>DETECTION_IN_PROGRESS</DetectionStatus>');
@@ -286,15 +283,12 @@ describe('doctor --stack', () => {
   });
 });
 
-type Change = readonly [from: string | RegExp, to: string] | HttpAnswer;
+type Change = [from: string | RegExp, to: string] | HttpAnswer;
 
 function alter(operation: string, change: Change): void {
-  if ('status' in change) world.answers.set(operation, () => change);
-  else world.replaced.set(operation, change);
-}
-
-function endpoints(url: string): Readonly<Record<string, string>> {
-  return Object.fromEntries(NAMES.split(' ').map((name) => [`AWS_ENDPOINT_URL_${name}`, url]));
+  const usual = ANSWERS[operation]?.();
+  const answer = 'status' in change ? change : { status: 200, ...usual, body: `${usual?.body}`.replace(...change) };
+  world.answers.set(operation, () => answer);
 }
 
 /** Answers as a test says. */
@@ -311,9 +305,7 @@ async function answerFor(...[request, response]: Parameters<Respond>): Promise<H
     response.setHeader('x-amzn-errortype', 'AccessDeniedException:');
     return denied('');
   }
-  const answer = world.answers.get(operation)?.() ?? { status: 404 };
-  const [from, to] = world.replaced.get(operation) ?? ['', ''];
-  return { ...answer, body: `${answer.body ?? ''}`.replace(from, to) };
+  return world.answers.get(operation)?.() ?? { status: 404 };
 }
 
 /** A file of AWS profiles with these names, each with a key of its own. */
