@@ -5,7 +5,7 @@ import { note, timeText } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { orderLocalBroker } from './local.ts';
 import { askForChecks, checkMembers, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
-import { type ClientSecret, checkedPairs, noteCredentials } from './shared/client-secret.ts';
+import { checkedPairs, noteCredentials } from './shared/client-secret.ts';
 import { findingsTable, summaryOf } from './shared/health-run.ts';
 import { answer, type CommandOptions, checkEndpoints, operate, pause } from './shared/operate.ts';
 import { openSecrets } from './shared/secrets.ts';
@@ -44,8 +44,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         // A disabled client was stopped intentionally.
         const isWell = found.every(({ finding }) => ['accepted', 'disabled'].includes(finding));
         if (checks.length === 0 || !isWell) shell.exitCode = 1;
-        const dated = async (secret: ClientSecret) => ({ ...secret, dates: await secrets.versionDates(secret) });
-        noteCredentials(shell, await mapConcurrently(clients, dated), environment);
+        noteCredentials(shell, await mapConcurrently(clients, secrets.dated), environment);
       }),
     );
 }

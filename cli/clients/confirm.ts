@@ -6,7 +6,7 @@ import { parseName } from '../../client/commands/options.ts';
 import { note, printJson } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { LOCAL_ACCOUNT, LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
-import { isPassing, isRefused } from '../shared/ask-aws.ts';
+import { isRefused } from '../shared/ask-aws.ts';
 import type { ClientSecret } from '../shared/client-secret.ts';
 import { addAwsOptions, awsRegion, type ClientOptions, type CommandOptions } from '../shared/operate.ts';
 import { findSecret, type Secrets } from '../shared/secrets.ts';
@@ -42,7 +42,9 @@ export async function findStoppable(
   try {
     return evenIfMissing ? await secrets.find(client) : await findSecret(secrets, client);
   } catch (error) {
-    if (!isRefused(error) || !(evenIfMissing || isPassing(error))) throw error;
+    if (!isRefused(error)) throw error;
+    const isPassing = error.type === 'aws-unavailable' || error.type === 'aws-throttled';
+    if (!evenIfMissing && !isPassing) throw error;
     note(shell, `Whether the client "${client}" exists is unknown (${error.type}).`);
     return undefined;
   }

@@ -69,8 +69,7 @@ interface Found extends PairState {
 }
 
 async function lookAt(shell: Shell, found: readonly ClientSecret[], secrets: Secrets, options: ListOptions) {
-  const date = async (secret: ClientSecret) => ({ ...secret, dates: await secrets.versionDates(secret) });
-  const clients = await mapConcurrently(found, date, noteProgress(shell, 'Looking at the versions'));
+  const clients = await mapConcurrently(found, secrets.dated, noteProgress(shell, 'Looking at the versions'));
   const states = await readStates(shell, found, secrets, options);
   return clients.map((row): Listed => ({ ...row, pairs: states?.filter(({ client }) => client === row.client) }));
 }

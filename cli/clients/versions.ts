@@ -61,7 +61,7 @@ export function addVersionCommands(parent: Command, shell: Shell): void {
         const secrets = openSecrets(shell, options);
         const { secret, version } = await findVersion(secrets, client, 'AWSPREVIOUS');
         const current = versionWith('AWSCURRENT', secret);
-        const dates = await secrets.versionDates(secret);
+        const { dates } = await secrets.dated(secret);
         const storedAt = (id = '') => dates.get(id) ?? 0;
         const expiry = secret.expiriesOf.get(version);
         const changes = [

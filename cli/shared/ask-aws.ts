@@ -75,11 +75,6 @@ export function isDenied(error: unknown): error is CommandFailure {
   return isRefused(error) && error.type === 'aws-access-denied';
 }
 
-/** Returns whether AWS was unavailable or throttled the call, so that the same call may succeed soon. */
-export function isPassing(error: unknown): error is CommandFailure {
-  return isRefused(error) && (error.type === 'aws-unavailable' || error.type === 'aws-throttled');
-}
-
 type Known = readonly [names: RegExp, type: string, detail: string, advice: string];
 
 const ACCESS_DENIED = /^AccessDenied|^NotAuthorized|^UnauthorizedOperation/;

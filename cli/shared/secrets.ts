@@ -14,7 +14,7 @@ import type { Shell } from '../../client/commands/shell.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { expiresTag, NAME_PATTERN, SECRET_STATES, type SecretStage, secretPrefix } from '../../functions/vocabulary.ts';
 import { isRefused, openClient } from './ask-aws.ts';
-import { type ClientSecret, nearestNames, versionWith } from './client-secret.ts';
+import { type ClientSecret, type DatedSecret, nearestNames, versionWith } from './client-secret.ts';
 import type { CommandOptions } from './operate.ts';
 
 /** The clients' secrets of an environment, with every operation on them that the commands use. */
@@ -58,19 +58,19 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       return found && readSecret({ ...found, SecretVersionsToStages: found.VersionIdsToStages }, prefix);
     },
 
-    /** Returns when each version was stored: epoch milliseconds by version id. Empty if AWS refuses to list them. */
-    async versionDates({ client: name, deletedAt }: ClientSecret): Promise<ReadonlyMap<string, number>> {
+    /** Adds when each version was stored. Leaves dates out if AWS refuses to list them. */
+    async dated(secret: ClientSecret): Promise<DatedSecret> {
       const dates = new Map<string, number>();
-      if (deletedAt !== undefined) return dates;
+      if (secret.deletedAt !== undefined) return { ...secret, dates };
       try {
-        for await (const { VersionId = '', CreatedDate: date } of versionsOf(name)) {
+        for await (const { VersionId = '', CreatedDate: date } of versionsOf(secret.client)) {
           if (date) dates.set(VersionId, date.getTime());
         }
       } catch (error) {
-        // A secret can be deleted while a list is read. Its further dates are left out.
+        // A secret can be deleted while a list is read.
         if (!isRefused(error)) throw error;
       }
-      return dates;
+      return { ...secret, dates };
     },
 
     /** Creates a secret. AWS makes its first version current at once. */
