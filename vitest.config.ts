@@ -6,7 +6,7 @@ delete process.env.TOKEN_BROKER_ENVIRONMENTS_FILE;
 
 /** End to end, but slow: they start a process, a browser, a bundler or an installation, or wait as long as an operator. */
 const SLOW = [
-  'test/e2e/{app,bench,local-process,readme-commands,settings-file,stack}.test.ts',
+  'test/e2e/{app,bench,local-config,local-process,readme-commands,settings-file,stack}.test.ts',
   'test/e2e/client/*.test.ts',
   'test/e2e/commands/{clients/rehearsal,doctor/stack,process}.test.ts',
   'test/e2e/docs/{examples,languages,operations,python,ten-minutes}.test.ts',

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { permissionsBoundary } from '../../cli/policy.ts';
 import { rulesDigest } from '../../functions/variables.ts';
 import { environments } from '../../lib/environments.ts';
 import { MAX_CALLER_ACCOUNTS } from '../../lib/settings/access-rules.ts';
@@ -105,8 +106,10 @@ describe('destroying or updating the stack', () => {
 
 describe('the stack', () => {
   it('carries its own tags and tags of one’s own, and takes the permissions boundary and the qualifier of cdk.json', () => {
+    const BOUNDARY = '@aws-cdk/core:permissionsBoundary';
+    const spelled = (part: string) => `$\{${part}}`;
     const context = {
-      '@aws-cdk/core:permissionsBoundary': { name: 'bounds' },
+      [BOUNDARY]: { name: `team/${spelled('Qualifier')}-${spelled('AWS::Region')}` },
       '@aws-cdk/core:bootstrapQualifier': 'broker1',
     };
     const own = synthesise('test', { ...exampleForm(), tags: { 'cost-centre': '4711' } }, { context });
@@ -116,7 +119,13 @@ describe('the stack', () => {
     const expected = Object.entries(values).map(([Key, Value]) => ({ Key, Value }));
     expect(new Set(tags.map((one) => JSON.stringify(one)))).toEqual(new Set([JSON.stringify(expected)]));
     const boundaries = resourcesOf(own, 'AWS::IAM::Role').map(({ Properties }) => Properties.PermissionsBoundary);
-    expect(new Set(boundaries)).toEqual(new Set(['arn:aws:iam::111111111111:policy/bounds']));
+    const bounds = 'arn:aws:iam::111111111111:policy/team/broker1-eu-west-1';
+    expect(new Set(boundaries)).toEqual(new Set([bounds]));
+    // The command `policy --execution` demands the same.
+    const environment = parseEnvironment('test', exampleForm());
+    expect(permissionsBoundary(environment, context)).toBe(bounds);
+    const whole = { [BOUNDARY]: { arn: `arn:aws:iam::${spelled('AWS::AccountId')}:policy/b` } };
+    expect(permissionsBoundary(environment, whole)).toBe('arn:aws:iam::111111111111:policy/b');
     expect(own.text).toContain('cdk-broker1-assets-111111111111-eu-west-1');
   });
 

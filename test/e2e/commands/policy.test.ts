@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { permissionsBoundary, printOwnPolicies } from '../../../cli/policy.ts';
+import { printOwnPolicies } from '../../../cli/policy.ts';
 import { environments } from '../../../lib/environments.ts';
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
-import { resourcesOf, type Statement, synthesise } from '../../support/stack/synthesise.ts';
+import type { Statement } from '../../support/stack/synthesise.ts';
 import { runCommandLine } from './shared/command-line.ts';
 
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
@@ -111,27 +111,6 @@ describe('policy for the roles of an environment itself', () => {
     },
   );
 });
-
-it.each([
-  [
-    { name: `team/${spelled('Qualifier')}-${spelled('AWS::Region')}` },
-    'arn:aws:iam::222222222222:policy/team/hnb659fds-eu-west-1',
-  ],
-  [{ arn: `arn:aws:iam::${spelled('AWS::AccountId')}:policy/b` }, 'arn:aws:iam::222222222222:policy/b'],
-])(
-  'with %j in cdk.json --execution demands the boundary %s, as the CDK attaches it to the roles',
-  (boundary, expected) => {
-    const context = { '@aws-cdk/core:permissionsBoundary': boundary };
-    expect(permissionsBoundary(parseEnvironment('prod', environments.prod), context)).toBe(expected);
-    const roles = resourcesOf(synthesise('prod', environments.prod, { context }), 'AWS::IAM::Role');
-    expect(new Set(roles.map(({ Properties }) => Properties.PermissionsBoundary))).toEqual(new Set([expected]));
-  },
-);
-
-/** As the CDK spells a part that it fills in. */
-function spelled(part: string): string {
-  return `$\{${part}}`;
-}
 
 it('policy --guard prints a service control policy for the account of the broker, which excepts the role of --break-glass', async () => {
   const { told, stderr } = await policy('--guard --environment dev');

@@ -38,6 +38,24 @@ describe('the command line as a process of its own', () => {
     expect(await run(wrong)).toEqual(ended(2, '', /\(--help shows how\)\n$/));
   });
 
+  it.each([
+    [
+      'token acme customer-insights',
+      /\/cli\/(?!token-broker|command-line|shared\/settings-option)|lib\/settings\/(?!names)|\/client-|\/zod\//,
+    ],
+    ['policy arn:aws:iam::111111111111:role/billing --environment dev', /@aws-sdk\/client-/],
+  ])('loads for a command only what it needs: %s', async (command, others) => {
+    const args = command.split(' ');
+    const hooks = `import { registerHooks } from 'node:module';
+      registerHooks({ load(url, context, next) { process.stderr.write('loads ' + url + '\\n'); return next(url, context); } });`;
+    const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(hooks)}`;
+    const env = { NODE_OPTIONS, TOKEN_BROKER_URL: 'http://127.0.0.1:9' };
+    const { stderr } = await finished(startCommandLine(args, env));
+    const loaded = stderr.split('\n').filter((line) => line.startsWith('loads '));
+    expect(loaded).toContainEqual(expect.stringMatching(new RegExp(`/${args[0]}[\\w/]*\\.ts$`)));
+    expect(loaded.filter((line) => others.test(line))).toEqual([]);
+  });
+
   it('finds its AWS credentials as the SDK does', async ({ world }) => {
     const none = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_PROFILE: 'nowhere' };
     for (const args of [['client', 'list'], ['token', 'acme', 'customer-insights'], ['doctor']]) {

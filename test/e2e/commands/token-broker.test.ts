@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { ended, finished, runCommandLine, startCommandLine } from './shared/command-line.ts';
+import { ended, runCommandLine } from './shared/command-line.ts';
 
 const ALONE = 'token whoami serve doctor audit health policy config env service'.split(' ');
 
@@ -38,23 +38,5 @@ describe('the command line', () => {
     for (const command of commands) {
       expect(await help(...command), command.join(' ')).toContain(`\n  $ npm run token-broker -- ${command.join(' ')}`);
     }
-  });
-
-  it.each([
-    [
-      'token acme customer-insights',
-      /\/cli\/(?!token-broker|command-line|shared\/settings-option)|lib\/settings\/(?!names)|\/client-|\/zod\//,
-    ],
-    ['policy arn:aws:iam::111111111111:role/billing --environment dev', /@aws-sdk\/client-/],
-  ])('loads for a command only what it needs: %s', async (command, others) => {
-    const args = command.split(' ');
-    const hooks = `import { registerHooks } from 'node:module';
-      registerHooks({ load(url, context, next) { process.stderr.write('loads ' + url + '\\n'); return next(url, context); } });`;
-    const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(hooks)}`;
-    const env = { NODE_OPTIONS, TOKEN_BROKER_URL: 'http://127.0.0.1:9' };
-    const { stderr } = await finished(startCommandLine(args, env));
-    const loaded = stderr.split('\n').filter((line) => line.startsWith('loads '));
-    expect(loaded).toContainEqual(expect.stringMatching(new RegExp(`/${args[0]}[\\w/]*\\.ts$`)));
-    expect(loaded.filter((line) => others.test(line))).toEqual([]);
   });
 });

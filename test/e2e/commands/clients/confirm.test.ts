@@ -41,7 +41,7 @@ describe('a command that changes something', () => {
     await world.run('client put acme --yes --force --accept-rejected', { input: WRONG });
     await world.run('client put acme --yes', { input: { ...WRONG, client_id: 'marked-other' } });
     const before = await stateOf(world);
-    const place = /^In the environment local \(account 111111111111, region us-east-1\) this command\n- /;
+    const place = /^In the environment local \(account 111111111111, region us-east-1\) this command\n- /m;
     const refused = await world.run('client put acme', { input: '{"marked' });
     expect(refused).toEqual(ended(2, '', place));
     expect(refused.stderr).toMatch(/no terminal to ask at, so nothing was changed; --yes/);
