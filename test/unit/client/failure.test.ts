@@ -7,7 +7,6 @@ import { AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from './broker-answers.ts
 import { GOOD, NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
 import { type Answer, answerWith } from './loopback-server.ts';
 
-const AFTER_7_S = { 'retry-after': '7' };
 const HTML = { 'content-type': 'text/html' };
 const PROBLEM = { 'content-type': 'application/problem+json' };
 
@@ -171,32 +170,19 @@ describe('AWS credentials', () => {
 });
 
 describe('a repetition', () => {
-  it('waits for as long as the broker asks, and a random time longer', async () => {
-    const { broker, waits } = await startClientWorld(problem('token-endpoint-unavailable', AFTER_7_S));
-    expect(await failureOf(broker.token(PAIR))).toMatchObject({ retryAfterSeconds: 7 });
-    expect(waits).toEqual([7_100, 7_200, 7_400]);
-  });
+  const FOR_LONG = { random: () => 1, maxAttempts: 8, patienceMs: 1e6 };
 
-  it('is not made when its pause would end after the deadline', async () => {
-    const { broker, server, waits } = await startClientWorld(problem('token-endpoint-unavailable', AFTER_7_S));
-    const error = await failureOf(broker.token({ ...PAIR, deadline: NOW + 7_100 }));
-    expect(error).toMatchObject({ type: 'token-endpoint-unavailable', retryAfterSeconds: 7 });
-    expect({ sent: server.requests.length, waits }).toEqual({ sent: 1, waits: [] });
-  });
-
-  it('ends within 30 s when the caller names no deadline', async () => {
-    const failing = problem('token-endpoint-unavailable', { 'retry-after': '12' });
-    const { broker, clock, server } = await startClientWorld(failing);
-    await failureOf(broker.token(PAIR));
-    expect(server.requests).toHaveLength(3);
-    expect(clock.now - NOW).toBeLessThan(30_000);
-  });
-
-  it('pauses for a random part of a backoff that grows to 5 s', async () => {
-    const options = { random: () => 1, maxAttempts: 8, patienceMs: 1e6 };
-    const { broker, waits } = await startClientWorld(problem('internal'), options);
-    await failureOf(broker.token(PAIR));
-    expect(waits).toEqual([200, 400, 800, 1_600, 3_200, 5_000, 5_000]);
+  it.each([
+    ['waits for as long as the broker asks, and a random time longer', 7, {}, {}, [7_100, 7_200, 7_400]],
+    ['is not made when its pause would end after the deadline', 7, {}, { deadline: NOW + 7_100 }, []],
+    ['ends within 30 s when the caller names no deadline', 12, {}, {}, [12_100, 12_200]],
+    ['pauses for a backoff that grows to 5 s', 0, FOR_LONG, {}, [200, 400, 800, 1_600, 3_200, 5_000, 5_000]],
+  ])('%s', async (_, retryAfterSeconds, options, more, expected) => {
+    const failing = problem('token-endpoint-unavailable', { 'retry-after': `${retryAfterSeconds}` });
+    const { broker, server, waits } = await startClientWorld(failing, options);
+    const error = await failureOf(broker.token({ ...PAIR, ...more }));
+    expect(error).toMatchObject({ type: 'token-endpoint-unavailable', retryAfterSeconds });
+    expect([waits, server.requests.length]).toEqual([expected, expected.length + 1]);
   });
 });
 
