@@ -44,14 +44,13 @@ export function keepAwsCredentials(read: ReadAwsCredentials): ReadAwsCredentials
   return (options) => {
     const now = Date.now();
     if (reading !== undefined && now < freshUntil && !options?.forceRefresh) return reading;
-    const own = Promise.resolve().then(() => read(options));
     const keepUntil = (end: number) => {
-      if (reading === own) freshUntil = end;
+      freshUntil = end;
     };
-    reading = own;
-    freshUntil = now + READ_LIMIT_MS;
-    own.then((credentials) => keepUntil(endOf(credentials) - EARLY_MS)).catch(() => keepUntil(0));
-    return own;
+    keepUntil(now + READ_LIMIT_MS);
+    reading = Promise.resolve().then(() => read(options));
+    reading.then((credentials) => keepUntil(endOf(credentials) - EARLY_MS)).catch(() => keepUntil(0));
+    return reading;
   };
 }
 

@@ -8,11 +8,7 @@ import { AWS_ANSWERS } from './broker-answers.ts';
 import { fingerprint, goodAnswer, NOW, PAIR, startClientWorld } from './client-world.ts';
 import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
 
-const keys = (name: string, expiresInMs?: number): AwsCredentials => ({
-  accessKeyId: `AKID${name}`,
-  secretAccessKey: 'key',
-  ...(expiresInMs !== undefined && { expiration: new Date(Date.now() + expiresInMs) }),
-});
+const keys = (name: string): AwsCredentials => ({ accessKeyId: `AKID${name}`, secretAccessKey: 'key' });
 const MINUTE_MS = 60_000;
 const EXPIRED = AWS_ANSWERS.find(({ type }) => type === 'aws-security-token-expired')?.answer ?? answerWith(500, {});
 
@@ -33,34 +29,28 @@ describe('keepAwsCredentials', () => {
     }
   });
 
-  it('reads anew five minutes before the expiration, once for all who wait', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] });
-    onTestFinished(() => void vi.useRealTimers());
-    const read = vi.fn(async () => keys(`${read.mock.calls.length}`, 60 * MINUTE_MS));
-    const kept = keepAwsCredentials(read);
-    const ids = async () => new Set((await Promise.all([kept(), kept()])).map(({ accessKeyId }) => accessKeyId));
-    expect(await ids()).toEqual(new Set(['AKID1']));
-    vi.setSystemTime(Date.now() + 55 * MINUTE_MS - 1);
-    expect(await ids()).toEqual(new Set(['AKID1']));
-    vi.setSystemTime(Date.now() + 1);
-    expect(await ids()).toEqual(new Set(['AKID2']));
-  });
-
   it.each([
+    ['a date', new Date(NOW + 10 * MINUTE_MS), [1, 1, 2]],
     // @see aws/aws-sdk-js-v3#5890
     ['a text', new Date(NOW + 10 * MINUTE_MS).toISOString(), [1, 1, 2]],
     ['a number', NOW + 10 * MINUTE_MS, [1, 1, 2]],
     ['null', null, [1, 1, 1]],
     ['unreadable', 'tomorrow', [1, 2, 3]],
-  ])('reads an expiration that is %s', async (_, expiration, numbers) => {
-    vi.useFakeTimers({ toFake: ['Date'], now: NOW });
-    onTestFinished(() => void vi.useRealTimers());
-    let reads = 0;
-    const kept = keepAwsCredentials(async () => ({ ...keys(`${++reads}`), ...Object({ expiration }) }));
-    const seen = [await kept(), await kept()];
-    vi.setSystemTime(NOW + 5 * MINUTE_MS);
-    expect([...seen, await kept()].map(({ accessKeyId }) => accessKeyId)).toEqual(numbers.map((n) => `AKID${n}`));
-  });
+  ])(
+    'reads anew five minutes before an expiration that is %s, once for all who wait',
+    async (_, expiration, numbers) => {
+      vi.useFakeTimers({ toFake: ['Date'], now: NOW });
+      onTestFinished(() => void vi.useRealTimers());
+      let reads = 0;
+      const kept = keepAwsCredentials(async () => ({ ...keys(`${++reads}`), ...Object({ expiration }) }));
+      const seen: string[][] = [];
+      for (const ms of [0, 5 * MINUTE_MS - 1, 5 * MINUTE_MS]) {
+        vi.setSystemTime(NOW + ms);
+        seen.push((await Promise.all([kept(), kept()])).map(({ accessKeyId }) => accessKeyId));
+      }
+      expect(seen).toEqual(numbers.map((n) => [`AKID${n}`, `AKID${n}`]));
+    },
+  );
 
   const throwing = () => {
     throw new Error('no profile');

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FAILURES, type FailureType, failure, TokenBrokerError } from '../../../client/error.ts';
-import type { TokenBrokerOptions } from '../../../client/token-broker.ts';
+import type { CallOptions, TokenBrokerOptions } from '../../../client/token-broker.ts';
 import { PROBLEM_ADVICE, PROBLEMS } from '../../../functions/vocabulary.ts';
 import { AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from './broker-answers.ts';
 import { GOOD, NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
@@ -201,22 +201,20 @@ describe('a caller that stops waiting', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it.each(['token', 'check'] as const)('before the call reads no credentials, sends nothing: %s', async (operation) => {
+  const passed = new DOMException('passed', 'TimeoutError');
+  const late = { type: 'timeout', detail: 'There was no answer in time: the deadline has passed' };
+
+  it.each<[string, CallOptions, object]>([
+    ['by its signal', { signal: AbortSignal.abort() }, { type: 'aborted' }],
+    ['by the time-out of its signal', { signal: AbortSignal.abort(passed) }, { type: 'signal-timeout', cause: passed }],
+    ['by its deadline', { deadline: NOW }, late],
+  ])('before the call, %s, reads no credentials and sends nothing', async (_, more, expected) => {
     const credentials = vi.fn();
     const { broker, server } = await startClientWorld(GOOD, { credentials });
-    const error = await failureOf(broker[operation]({ ...PAIR, signal: AbortSignal.abort() }));
-    expect(error).toMatchObject({ type: 'aborted' });
-    const late = { type: 'timeout', detail: 'There was no answer in time: the deadline has passed' };
-    expect(await failureOf(broker[operation]({ ...PAIR, deadline: NOW }))).toMatchObject(late);
-    expect(credentials).not.toHaveBeenCalled();
-    expect(server.requests).toEqual([]);
-  });
-
-  it('by the time-out of its signal gets "signal-timeout"', async () => {
-    const { broker } = await startClientWorld(GOOD);
-    const signal = AbortSignal.abort(new DOMException('passed', 'TimeoutError'));
-    const error = await failureOf(broker.token({ ...PAIR, signal }));
-    expect(error).toMatchObject({ type: 'signal-timeout', retryable: true, cause: signal.reason });
+    for (const call of [broker.token, broker.check]) {
+      expect(await failureOf(call({ ...PAIR, ...more }))).toMatchObject(expected);
+    }
+    expect([credentials.mock.calls, server.requests]).toEqual([[], []]);
   });
 
   it.each(['token', 'check'] as const)('at its deadline gets "timeout" (%s)', async (operation) => {
