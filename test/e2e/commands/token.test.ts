@@ -67,9 +67,6 @@ plain.each([
 plain('token --raw prints only the token, for a pipe or a file', async () => {
   const answer = goodAnswer({ refresh_token: 'marked-refresh' });
   expect((await run(answer, `${PAIR} --raw`)).result).toEqual(ended(0, `${ACCESS_TOKEN}\n`));
-  const both = await run(answer, `${PAIR} --raw --json`);
-  expect(both.result).toEqual(ended(2, '', /^error: give either --raw or --json/));
-  expect(both.requests).toEqual([]);
 });
 
 plain('token --raw shows a token at a terminal only with --reveal', async () => {

@@ -38,6 +38,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [[...TOKEN, '--client', '../acme'], /option '--client <name>' is invalid/],
     [[...TOKEN, '--refused', ACCESS_TOKEN], /--refused .*16 hex digits/],
     [[...TOKEN, 'acme'], /too many arguments/],
+    [[...TOKEN, '--raw', '--json'], /^error: give either --raw or --json/],
     [[...TOKEN, '--password=marked-secret'], /unknown option '--password'\n/],
     [[...TOKEN, '--url', 'http://broker.example.com'], /must start with https:/],
     [TOKEN, /Give --url or set TOKEN_BROKER_URL.*npm start: eval "\$\(npm run .* env operator/, NOTHING_SET],
@@ -78,6 +79,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   ],
   doctor: [
     [['doctor', '--client', 'acme'], /give both, or neither/],
+    [['doctor', 'acme', 'customer-insights', '--client', 'acme'], /^error: too many arguments/],
     [['doctor', '--auth-url', 'http://auth.example.com'], /must be an https URL/],
     [['doctor', '--profile-deploy', 'me', '--environment', 'local'], /"local" is npm start, which is not deployed/],
   ],
