@@ -62,7 +62,8 @@ docs/development.md shows a configuration.`,
 
 function readConfig(file: string): unknown {
   try {
-    return JSON.parse(readFileSync(file, 'utf8'));
+    // PowerShell and Notepad begin a file with a byte order mark, which the decoder drops.
+    return JSON.parse(new TextDecoder().decode(readFileSync(file)));
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw new Error(`cannot read ${file}: ${causeWord(error)}`);
     // The rest of the parser's message quotes the text, which contains credentials.

@@ -141,8 +141,9 @@ it.each<readonly [string, Parameters<typeof runLocalBroker>[0], ReturnType<typeo
   ['no JSON', { config: BROKEN }, ended(1, '', /^\S+\/config\.json is not valid JSON \(line 2 colu/)],
   ['no file', { args: ['--config', '/nonexistent/x'] }, ended(1, '', 'cannot read /nonexistent/x: ENOENT\n')],
   [
-    'wrong settings',
-    { config: { credentials: { acme: 'marked' } } },
+    // @see nodejs/node-v0.x-archive#1918
+    'wrong settings, also behind a byte order mark',
+    { config: '\uFEFF{ "credentials": { "acme": "marked" } }' },
     ended(1, '', /\ncredentials\.acme: must be an object\n/),
   ],
 ])('npm start reports %s, and repeats no value', async (_, options, told) => {
