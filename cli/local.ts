@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { aborted, CommandFailure, explainFailure } from '../client/commands/failure.ts';
+import { aborted, CommandFailure, explainFailure, terminalCommand } from '../client/commands/failure.ts';
 import { parseName } from '../client/commands/options.ts';
 import { note, printLine } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
@@ -130,5 +130,4 @@ export async function orderLocalBroker(
   throw new CommandFailure('control-failed', `The local broker answered ${status}`, advice);
 }
 
-const ADVICE =
-  'npm start runs a local broker, and eval "$(npm run --silent token-broker -- env operator)" sets its variables.';
+const ADVICE = `npm start runs a local broker, and ${terminalCommand('operator')} sets its variables.`;

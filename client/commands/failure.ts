@@ -70,8 +70,14 @@ function silentPlace({ env }: Shell, failure: Failure, url: string | undefined):
   return failure.message.includes('ECONNREFUSED') && isHere ? place : undefined;
 }
 
+/** Returns the command that changes a terminal's variables of a local broker, on Windows for PowerShell. */
+export function terminalCommand(words: string, platform = process.platform): string {
+  const run = `run --silent token-broker -- env ${words}`;
+  return platform === 'win32' ? `npm.cmd ${run} --powershell | Invoke-Expression` : `eval "$(npm ${run})"`;
+}
+
 /** The command that removes the variables of a local broker from a terminal. */
-export const UNSET_LOCAL = 'eval "$(npm run --silent token-broker -- env --unset)"';
+export const UNSET_LOCAL = terminalCommand('--unset');
 
 const SILENT_ADVICE = `Correct the port, start the local broker with npm start, or remove the variables of a local broker that has ended: ${UNSET_LOCAL}.`;
 

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { NAME_PATTERN } from '../../functions/vocabulary.ts';
 import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../index.ts';
+import { terminalCommand } from './failure.ts';
 import type { Shell } from './shell.ts';
 
 /** The options of every command that calls the broker. */
@@ -62,7 +63,7 @@ export function readPair(command: Command): { readonly client?: string; readonly
 }
 
 /** The hint that leads a plain terminal to the broker of `npm start`. */
-export const TO_LOCAL = 'for the broker of npm start: eval "$(npm run --silent token-broker -- env operator)"';
+export const TO_LOCAL = `for the broker of npm start: ${terminalCommand('operator')}`;
 
 /** Parses the name of a client, a service or an environment. */
 export function parseName(text: string): string {

@@ -2,6 +2,7 @@ import { getDefaultAutoSelectFamilyAttemptTimeout, setDefaultAutoSelectFamilyAtt
 import { PassThrough } from 'node:stream';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { examineConnection } from '../../../client/commands/doctor/reach.ts';
+import { terminalCommand } from '../../../client/commands/failure.ts';
 import { timeText } from '../../../client/commands/output.ts';
 import { processShell } from '../../../client/commands/shell.ts';
 import { parseEndpoint } from '../../../client/index.ts';
@@ -32,4 +33,12 @@ it('shows the date of a time at a terminal only where the hour does not say the 
   const times = ['2026-01-02T00:29:59Z', '2026-01-01T11:31:00Z', '2026-01-01T11:30:00Z', '2026-01-02T12:00:00Z'];
   const shown = times.map((time) => timeText(Date.parse(time), terminal));
   expect(shown).toEqual(['00:29Z', '11:31Z', '2026-01-01 11:30Z', '2026-01-02 12:00Z']);
+});
+
+/** @see docker-archive-public/docker.machine#733 */
+it('shows the command for the variables of a terminal in PowerShell on Windows, and for other shells elsewhere', () => {
+  expect(terminalCommand('--unset', 'win32')).toBe(
+    'npm.cmd run --silent token-broker -- env --unset --powershell | Invoke-Expression',
+  );
+  expect(terminalCommand('operator', 'linux')).toBe('eval "$(npm run --silent token-broker -- env operator)"');
 });
