@@ -50,7 +50,7 @@ export interface FakeRequest {
 /** Creates a broker in memory. Its tokens are `fake-token-1`, `fake-token-2` and so on. */
 export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
   assertArgument(options, 'startsAt lifetimeSeconds caller services fetch', 'createFakeBroker({ caller })');
-  const { lifetimeSeconds = 3_600, caller = ANYONE, services, fetch = globalThis.fetch } = options;
+  const { lifetimeSeconds = 3_600, caller = ANYONE, services } = options;
   const requests: FakeRequest[] = [];
   const currentByPair = new Map<string, ReturnType<typeof issue>>();
   const endsByToken = new Map<string, number>();
@@ -69,7 +69,7 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
     sleep: async (ms) => advance(ms),
     fetch: async (input, init) => {
       const { origin, pathname } = new URL(typeof input === 'object' && 'url' in input ? input.url : input);
-      if (origin !== URL_OF_BROKER) return fetch(input, init);
+      if (origin !== URL_OF_BROKER) return (options.fetch ?? globalThis.fetch)(input, init);
       const members: FakeRequest['members'] = JSON.parse(String(init?.body));
       requests.push({ path: pathname, members });
       return answer(pathname, members);

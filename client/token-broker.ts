@@ -198,7 +198,8 @@ function connectionOf(options: TokenBrokerOptions): Connection {
     credentials: typeof credentials === 'function' ? credentials : async () => credentials,
     clock: createSigningClock(now),
     now,
-    fetch: options.fetch ?? globalThis.fetch,
+    // Tests and tracing may replace it after the client was created.
+    fetch: options.fetch ?? ((...call) => globalThis.fetch(...call)),
     timeoutMs: options.timeoutMs ?? 20_000,
     maxAttempts: options.maxAttempts ?? 4,
     sleep: options.sleep ?? ((ms, signal) => setTimeout(ms, undefined, { signal })),

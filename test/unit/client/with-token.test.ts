@@ -72,6 +72,16 @@ describe('fetch', () => {
     expect(asked()).toHaveLength(2);
   });
 
+  /** @see mswjs/msw#2180 */
+  it('sends by the global fetch of the moment, which may be replaced after the client was created', async () => {
+    const { broker, service } = await startWorlds([1]);
+    const replaced = vi.fn(globalThis.fetch);
+    vi.stubGlobal('fetch', replaced);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    expect((await broker.fetch(service.url, undefined, PAIR)).status).toBe(200);
+    expect(replaced).toHaveBeenCalledTimes(2);
+  });
+
   it('warns once of a host that no service names, because no setting repairs its 401', async () => {
     const warnings: string[] = [];
     const hear = ({ name, message }: Error) => void warnings.push(`${name}: ${message}`);
