@@ -24,7 +24,7 @@ type Headers = Readonly<Record<string, string>>;
  */
 export function signPost({ host, pathname }: URL, named: Headers, body: string, signing: Signing): Headers {
   const { now = Date.now(), credentials } = signing;
-  const { accessKeyId, secretAccessKey, sessionToken } = credentials;
+  const { sessionToken } = credentials;
   const time = new Date(now).toISOString().replace(/[-:]|\.\d+/g, '');
   const headers: Headers = {
     ...named,
@@ -36,13 +36,24 @@ export function signPost({ host, pathname }: URL, named: Headers, body: string, 
   const names = Object.keys(headers).toSorted();
   const lines = names.map((name) => `${name}:${headers[name]}`);
   const request = ['POST', pathname, '', ...lines, '', names.join(';'), sha256(body)].join('\n');
-  const steps = [time.slice(0, 8), ...signing.scope, 'aws4_request'];
-  const scope = steps.join('/');
-  const key = steps.reduce<string | Buffer>(hmac, `AWS4${secretAccessKey}`);
-  const signature = hmac(key, ['AWS4-HMAC-SHA256', time, scope, sha256(request)].join('\n')).toString('hex');
-  const credential = `Credential=${accessKeyId}/${scope}, SignedHeaders=${names.join(';')}, Signature=${signature}`;
-  return { ...headers, authorization: `AWS4-HMAC-SHA256 ${credential}` };
+  return { ...headers, authorization: authorizationOf(request, names, time, signing) };
 }
 
-const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+/** Returns the header `authorization` for a canonical request with these signed headers. */
+export function authorizationOf(
+  request: string | Uint8Array,
+  names: readonly string[],
+  time: string,
+  { credentials: { accessKeyId, secretAccessKey }, scope }: Signing,
+): string {
+  const steps = [time.slice(0, 8), ...scope, 'aws4_request'];
+  const place = steps.join('/');
+  const key = steps.reduce<string | Buffer>(hmac, `AWS4${secretAccessKey}`);
+  const signature = hmac(key, ['AWS4-HMAC-SHA256', time, place, sha256(request)].join('\n')).toString('hex');
+  const credential = `Credential=${accessKeyId}/${place}, SignedHeaders=${names.join(';')}, Signature=${signature}`;
+  return `AWS4-HMAC-SHA256 ${credential}`;
+}
+
+/** Returns the hash in hexadecimal digits. */
+export const sha256 = (text: string | Uint8Array) => createHash('sha256').update(text).digest('hex');
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();

@@ -50,7 +50,7 @@ export function serveAws(apis: readonly Api[], { port, ...signatures }: StandInO
       const [target, operation = ''] = headerValue(request, 'x-amz-target')?.split('.') ?? [];
       const api = apis.find((known) => known.target === target);
       if (api === undefined) throw new AwsError('NoStandIn', NO_STAND_IN);
-      const key = await signerOf(request, api.service, signatures);
+      const key = signerOf(request, api.service, signatures);
       return api.answer({ operation, key, request, response });
     } catch (error) {
       return refusal(request, asAwsError(error));
@@ -80,16 +80,12 @@ export function jsonApi(service: string, target: string, operations: Readonly<Re
 }
 
 /** Returns the key that signed a request. Throws an `AwsError` when no key matches. */
-export async function signerOf(
-  request: ReceivedRequest,
-  service: string,
-  { keys, ageless }: StandInOptions,
-): Promise<AwsKey> {
+export function signerOf(request: ReceivedRequest, service: string, { keys, ageless }: StandInOptions): AwsKey {
   if (!headerValue(request, 'authorization')) {
     throw new AwsError('MissingAuthenticationTokenException', 'Missing Authentication Token');
   }
   try {
-    return await verifySigV4(request, { service, keys, now: ageless ? undefined : Date.now });
+    return verifySigV4(request, { service, keys, now: ageless ? undefined : Date.now });
   } catch (error) {
     throw error instanceof SigV4Refusal ? new AwsError(error.errorType, error.message) : error;
   }

@@ -34,7 +34,7 @@ export async function startFunctionUrl(settings: FunctionUrlSettings) {
   async function answerTo(request: ReceivedRequest, requestId: string): Promise<HttpAnswer> {
     if (request.body.length > MAX_BODY_BYTES) return TOO_LARGE;
     if (headerValue(request, 'authorization') === undefined) return FORBIDDEN;
-    const caller = await verifySigV4(request, { service: 'lambda', region: 'us-east-1', keys, now });
+    const caller = verifySigV4(request, { service: 'lambda', region: 'us-east-1', keys, now });
     return invoke(handler, JSON.stringify(functionUrlEvent(request, caller.identity, requestId)), timeoutMs);
   }
 

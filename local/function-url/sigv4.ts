@@ -1,8 +1,5 @@
-import { isUtf8 } from 'node:buffer';
-import { createHash } from 'node:crypto';
-import { Sha256Node } from '@smithy/core/checksum';
-import { SignatureV4 } from '@smithy/signature-v4';
-import type { SigningKey } from '../../functions/sigv4.ts';
+import { posix } from 'node:path';
+import { authorizationOf, type SigningKey, sha256 } from '../../functions/sigv4.ts';
 import { headerValue, type ReceivedRequest } from '../loopback.ts';
 
 /** The scope, the keys and the clock for the check of a signature. */
@@ -27,7 +24,7 @@ export class SigV4Refusal extends Error {
 }
 
 /** Returns the key that signed the request in its `authorization` header. Throws a `SigV4Refusal` if not valid. */
-export async function verifySigV4<Key extends SigningKey>(request: ReceivedRequest, verifier: Verifier<Key>) {
+export function verifySigV4<Key extends SigningKey>(request: ReceivedRequest, verifier: Verifier<Key>): Key {
   const sent = headerValue(request, 'authorization') ?? '';
   const authorization = parseAuthorization(sent);
   const time = headerValue(request, 'x-amz-date') ?? '';
@@ -42,7 +39,7 @@ export async function verifySigV4<Key extends SigningKey>(request: ReceivedReque
   checkScope(authorization, verifier);
   checkSignedHeaders(request, authorization.signedHeaders);
   checkAge(signedAt, verifier);
-  const expected = await resign(request, authorization, key, signedAt);
+  const expected = resign(request, authorization, key, time);
   if (sent.replaceAll(/, */g, ', ') !== expected) throw invalidSignature(MISMATCH);
   return key;
 }
@@ -96,52 +93,45 @@ function checkAge<Key extends SigningKey>(signedAt: Date, { now }: Verifier<Key>
 const WINDOW_SECONDS = 5 * 60;
 
 /** Signs a received request again, with exactly the headers that the sender names. Returns its `authorization`. */
-async function resign(
+function resign(
   request: ReceivedRequest,
   { region, service, signedHeaders }: Authorization,
-  { accessKeyId, secretAccessKey }: SigningKey,
-  signingDate: Date,
-): Promise<string | undefined> {
-  const { method, body } = request;
-  const bodyHash = createHash('sha256').update(body).digest('hex');
+  credentials: SigningKey,
+  time: string,
+): string | undefined {
+  const bodyHash = sha256(request.body);
   // A hash from the sender is optional, but must match the received body.
   if ((headerValue(request, 'x-amz-content-sha256') ?? bodyHash) !== bodyHash) return undefined;
-  const credentials = { accessKeyId, secretAccessKey };
-  const signer = new SignatureV4({ region, service, credentials, sha256: Sha256Node, applyChecksum: false });
-  try {
-    const values = signedHeaders.map((name) => [name, headerValue(request, name)] as const);
-    const entries = values.flatMap(([name, value]) => (value === undefined ? [] : [[name, utf8(value)] as const]));
-    const named = { method, path: utf8(request.path), query: parseQuery(request.query), body, ...NOWHERE };
-    const received = { ...named, headers: Object.fromEntries(entries) };
-    const signed = await signer.sign(received, { signingDate, signableHeaders: new Set(signedHeaders) });
-    return signed.headers.authorization;
-  } catch (error) {
-    if (error instanceof URIError) return undefined;
-    throw error;
-  }
+  const names = signedHeaders.toSorted();
+  const lines = names.map((name) => `${name}:${headerValue(request, name)?.replaceAll(/[ \t]+/g, ' ')}`);
+  const path = encode(posix.normalize(request.path)).replaceAll('%2F', '/');
+  const parts = [request.method, path, canonicalQuery(request.query), ...lines, '', names.join(';'), bodyHash];
+  // Each character of the parts is a byte.
+  return authorizationOf(Buffer.from(parts.join('\n'), 'latin1'), names, time, {
+    credentials,
+    scope: [region, service],
+  });
 }
 
-/** Members that the types require, but no signature covers. */
-const NOWHERE = { protocol: 'http:', hostname: '' } as const;
-
-/** Decodes the query, so that the sender may encode any character or not. Throws a `URIError`, as `utf8` does. */
-function parseQuery(query: string): Record<string, string[]> {
-  const values = new Map<string, string[]>();
-  for (const parameter of query.split('&').filter((text) => text !== '')) {
-    const [name = '', ...value] = utf8(parameter).replaceAll('+', ' ').split('=');
-    const decoded = decodeURIComponent(name);
-    // The library does not sign these names, so an intermediary could change the parameter.
-    if (/^(x-amz-signature|__proto__)$/i.test(decoded)) throw new URIError('not covered by a signature');
-    values.set(decoded, [...(values.get(decoded) ?? []), decodeURIComponent(value.join('='))]);
-  }
-  return Object.fromEntries(values);
+/** Decodes and sorts the parameters, so that the sender may encode any character or not. */
+function canonicalQuery(query: string): string {
+  const parameters = query.split('&').filter((text) => text !== '');
+  const pairs = parameters.map((text) => {
+    const [name = '', ...value] = text.replaceAll('+', ' ').split('=');
+    return `${encode(decode(name))} ${encode(decode(value.join('=')))}`;
+  });
+  // The blank sorts a name before every longer name.
+  return pairs.toSorted().join('&').replaceAll(' ', '=');
 }
 
-/** Decodes UTF-8 from Node's characters, each of which is a byte. Throws a `URIError` for invalid UTF-8. */
-function utf8(characters: string): string {
-  const bytes = Buffer.from(characters, 'latin1');
-  if (!isUtf8(bytes)) throw new URIError('not UTF-8');
-  return bytes.toString('utf8');
+function decode(text: string): string {
+  return text.replaceAll(/%([0-9a-f]{2})/gi, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16)));
+}
+
+/** Percent-encodes every byte that RFC 3986 §2.3 reserves. */
+function encode(text: string): string {
+  const encoded = (byte: string) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
+  return text.replaceAll(/[^\w.~-]/g, encoded);
 }
 
 /** `20261121T061600Z` */

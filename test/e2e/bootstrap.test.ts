@@ -94,7 +94,7 @@ async function startWorld(
 ) {
   const asked: string[] = [];
   const { url, close } = await serve(async (request) => {
-    await signerOf(request, 'cloudformation', { keys: [SHELL_KEY] });
+    signerOf(request, 'cloudformation', { keys: [SHELL_KEY] });
     const { Action, NextToken = '0' } = Object.fromEntries(new URLSearchParams(Buffer.from(request.body).toString()));
     asked.push(`${Action} ${NextToken}`);
     if (stacks === 'denied')

@@ -274,7 +274,7 @@ async function startWorld(world: World = {}) {
   };
   const { url, close } = await serve(async (request) => {
     const isForm = headerValue(request, 'content-type') === 'application/x-www-form-urlencoded';
-    await signerOf(request, isForm ? 'cloudformation' : 'lambda', { keys: [SHELL_KEY] });
+    signerOf(request, isForm ? 'cloudformation' : 'lambda', { keys: [SHELL_KEY] });
     return isForm
       ? cloudformation(Object.fromEntries(new URLSearchParams(Buffer.from(request.body).toString())))
       : lambda(request.method, request.path);

@@ -56,11 +56,11 @@ describe.for(SIGNERS)('of 500 odd requests signed by %s', (signer) => {
       expect(answers.filter(({ status, body }) => status !== 200 || body !== 'let in')).toEqual([]);
     });
 
-    it.each(CHANGES)('refuses every one in which one byte of %s has changed', async (_, change) => {
+    it.each(CHANGES)('refuses every one in which one byte of %s has changed', (_, change) => {
       const random = seededRandom(SEED);
       const received = requests.map(asReceived);
-      expect(await letIn(received)).toHaveLength(COUNT);
-      expect(await letIn(received.map((request) => change(request, random)))).toEqual([]);
+      expect(letIn(received)).toHaveLength(COUNT);
+      expect(letIn(received.map((request) => change(request, random)))).toEqual([]);
     });
 
     it.each([
@@ -82,11 +82,15 @@ describe.for(SIGNERS)('of 500 odd requests signed by %s', (signer) => {
 });
 
 /** Those that the verifier takes. Only the signature tells: a fault of the verifier itself is thrown on. */
-async function letIn(requests: readonly ReceivedRequest[]): Promise<readonly ReceivedRequest[]> {
-  const verdicts = await Promise.all(requests.map((request) => verifySigV4(request, VERIFIER).catch((error) => error)));
-  const faults = verdicts.filter((verdict) => verdict !== KEY && !(verdict instanceof SigV4Refusal));
-  if (faults.length > 0) throw faults[0];
-  return requests.filter((_, index) => verdicts[index] === KEY);
+function letIn(requests: readonly ReceivedRequest[]): readonly ReceivedRequest[] {
+  return requests.filter((request) => {
+    try {
+      return verifySigV4(request, VERIFIER) === KEY;
+    } catch (error) {
+      if (error instanceof SigV4Refusal) return false;
+      throw error;
+    }
+  });
 }
 
 function asReceived({ method, url, headers, body }: SignedRequest): ReceivedRequest {

@@ -127,7 +127,7 @@ async function startAws(given: Given = {}) {
     const { method, path, query } = request;
     const target = headerValue(request, 'x-amz-target');
     const body = request.body.length === 0 ? {} : JSON.parse(Buffer.from(request.body).toString());
-    await signerOf(request, target ? 'codedeploy' : 'lambda', { keys: [SHELL_KEY] });
+    signerOf(request, target ? 'codedeploy' : 'lambda', { keys: [SHELL_KEY] });
     const refuse = (status: number, name: string) => {
       response.setHeader('x-amzn-errortype', `${name}:`);
       return json(status, {});
