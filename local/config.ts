@@ -3,30 +3,22 @@ import type { LocalCaller } from '../lib/settings/local-config.ts';
 import { LOCAL_ACCOUNT } from '../lib/settings/names.ts';
 
 /** The local callers of `npm start`. Their keys are made up and only valid for this machine's stand-ins. */
-const CALLERS = [
-  caller('billing', 'AKIDLOCALBILLING', 'local-billing-secret'),
-  caller('reporting', 'AKIDLOCALREPORTING', 'local-reporting-secret'),
-  caller('operator', 'AKIDLOCALOPERATOR', 'local-operator-secret'),
-  caller('stranger', 'AKIDLOCALSTRANGER', 'local-stranger-secret'),
-];
+const CALLERS = ['billing', 'reporting', 'operator', 'stranger'].map((name) => ({
+  role: roleArn(name),
+  accessKeyId: `AKIDLOCAL${name.toUpperCase()}`,
+  secretAccessKey: `local-${name}-secret`,
+}));
 
-const services = ['customer-insights', 'merchant-payment-cleansing'];
-const CREDENTIALS = {
-  acme: { client_id: 'acme-id', secret: 'acme-local-secret', services },
-  globex: { client_id: 'globex-id', secret: 'globex-local-secret', services },
-  initech: { client_id: 'initech-id', secret: 'initech-local-secret', services },
-  // An incident needs five pairs of a service that were asked, and a latched pair is not asked.
-  soylent: { client_id: 'soylent-id', secret: 'soylent-local-secret', services },
-  tyrell: { client_id: 'tyrell-id', secret: 'tyrell-local-secret', services },
-  umbrella: { client_id: 'umbrella-id', secret: 'umbrella-local-secret', services },
-  wonka: { client_id: 'wonka-id', secret: 'wonka-local-secret', services },
-};
+const SERVICES = ['customer-insights', 'merchant-payment-cleansing'];
+
+/** Enough clients for an incident: it needs five pairs of a service that were asked, and a latched pair is not asked. */
+const CLIENTS = ['acme', 'globex', 'initech', 'soylent', 'tyrell', 'umbrella', 'wonka'];
 
 /** The credentials that each service of the stand-in accepts. No service accepts `initech`. */
 export const ACCEPTED_CREDENTIALS = {
-  'customer-insights': pick('acme', 'globex', 'soylent', 'tyrell', 'umbrella', 'wonka'),
-  'merchant-payment-cleansing': pick('acme', 'soylent', 'tyrell', 'umbrella', 'wonka'),
-} as const;
+  'customer-insights': credentialsWithout('initech'),
+  'merchant-payment-cleansing': credentialsWithout('initech', 'globex'),
+};
 
 /** Matches secrets for rehearsals, which both services accept with any client id: `good-1`, `good-2`, … */
 export const ACCEPTED_SECRET = /^good-/;
@@ -34,21 +26,15 @@ export const ACCEPTED_SECRET = /^good-/;
 /** Returns the configuration of `npm start` without `--config`, in the form of a `--config` file. */
 export function exampleConfig(authUrl: (service: string) => string) {
   return {
-    services: Object.fromEntries(
-      Object.keys(ACCEPTED_CREDENTIALS).map((service) => [service, { authUrl: authUrl(service) }]),
-    ),
+    services: Object.fromEntries(SERVICES.map((service) => [service, { authUrl: authUrl(service) }])),
     accessRules: [
       { role: roleArn('billing'), clients: ['acme', 'globex', 'initech'], services: 'all' },
       { role: roleArn('reporting'), clients: ['acme'], services: ['customer-insights'] },
       { role: roleArn('operator'), clients: 'all', services: 'all', operations: ['token', 'check'] },
     ],
     callers: CALLERS,
-    credentials: CREDENTIALS,
+    credentials: Object.fromEntries(CLIENTS.map((client) => [client, { ...credentialOf(client), services: SERVICES }])),
   };
-}
-
-function caller(name: string, accessKeyId: string, secretAccessKey: string) {
-  return { role: roleArn(name), accessKeyId, secretAccessKey };
 }
 
 /** Returns the ARN of a role in the account of the stand-ins. */
@@ -56,8 +42,13 @@ export function roleArn(name: string): string {
   return `arn:aws:iam::${LOCAL_ACCOUNT}:role/${name}`;
 }
 
-function pick(...clients: (keyof typeof CREDENTIALS)[]) {
-  return clients.map((client) => ({ client, ...CREDENTIALS[client] }));
+function credentialOf(client: string) {
+  return { client_id: `${client}-id`, secret: `${client}-local-secret` };
+}
+
+function credentialsWithout(...refused: readonly string[]) {
+  const accepted = CLIENTS.filter((client) => !refused.includes(client));
+  return accepted.map((client) => ({ client, ...credentialOf(client) }));
 }
 
 /** Returns a random key for a role. */

@@ -2,16 +2,14 @@ import { Readable } from 'node:stream';
 import {
   CreateTableCommand,
   type DynamoDBClient,
-  type GetItemCommandInput,
   paginateScan,
   ResourceInUseException,
   waitUntilTableExists,
 } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
-import type { CircuitBreaker } from '../../functions/aws/pair-table/circuit-breaker.ts';
-import type { Item } from '../../functions/aws/pair-table/item.ts';
+import { type Item, readMembers, readToken } from '../../functions/aws/pair-table/item.ts';
 import type { PairAdmin } from '../../functions/aws/pair-table/pair-admin.ts';
-import { createPairTable } from '../../functions/aws/pair-table/table.ts';
+import { pairKey } from '../../functions/broker/pair.ts';
 import { TABLE_INCIDENTS, type TableIncident } from '../incidents.ts';
 import { type Api, AwsError } from './server.ts';
 
@@ -68,11 +66,10 @@ export async function readPairs(client: DynamoDBClient, tableName: string): Prom
   for await (const { Items = [] } of paginateScan({ client }, { TableName: tableName })) {
     for (const item of Items) items.set(item.pair?.S, item);
   }
-  const dynamodb = {
-    getItem: async ({ Key }: GetItemCommandInput) => items.get(Key?.pair?.S),
-    updateItem: () => Promise.reject(new TypeError('a view')),
+  return {
+    read: async (pair) => {
+      const item = items.get(pairKey(pair)) ?? {};
+      return { ...readMembers(item), token: readToken(item)?.visible };
+    },
   };
-  const breaker: CircuitBreaker = (_terms, call) => call(AbortSignal.any([]));
-  const table = createPairTable({ dynamodb, tableName, now: Date.now, breakerFor: () => breaker });
-  return { read: async (pair) => (await table.read(pair, { deadline: Infinity })).record };
 }

@@ -12,7 +12,7 @@ import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from 
  */
 export async function startTokenService(options: TokenServiceOptions) {
   const { credentials, acceptedSecret, port, now = Date.now, lifetimeSeconds = 3_600 } = options;
-  const issuer = createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds, now });
+  const tokens = new Map<string, Pair & { readonly expiresAt: number }>();
   const requests: TokenRequestRecord[] = [];
   const behaviours = new Map<Target, Behaviour>();
   const playing = new Map<ServiceName, string>();
@@ -31,7 +31,7 @@ export async function startTokenService(options: TokenServiceOptions) {
     const incident = PLAYABLE.get(name);
     if (incident === undefined || !Object.hasOwn(credentials, service)) return undefined;
     if (incident.revokes) {
-      issuer.revoke(service);
+      for (const [token, of] of tokens) if (of.service === service) tokens.set(token, { ...of, expiresAt: 0 });
       return incident;
     }
     behaviours.set(service, incident);
@@ -39,13 +39,21 @@ export async function startTokenService(options: TokenServiceOptions) {
     return incident;
   }
 
-  function whoAmI(service: ServiceName, authorization: string | undefined): HttpAnswer {
-    const client = issuer.ownerOf(service, authorization);
-    return client === undefined ? json(401, { error: 'invalid_token' }) : json(200, { service, client });
+  function whoAmI(service: ServiceName, authorization = ''): HttpAnswer {
+    const token = tokens.get(authorization.replace(/^Bearer /, ''));
+    if (token?.service !== service || now() >= token.expiresAt) return json(401, { error: 'invalid_token' });
+    return json(200, { service, client: token.client });
   }
 
   async function answerTokenRequest(service: ServiceName, authorization: string | undefined, response: ServerResponse) {
-    const { client, ok } = issuer.authenticate(service, authorization);
+    const [clientId, secret = ''] = parseBasic(authorization);
+    const isAcceptable = acceptedSecret?.test(secret) ?? false;
+    const known = Object.values(credentials).flat();
+    const client =
+      known.find(({ client_id }) => client_id === clientId)?.client ?? (isAcceptable ? clientId : undefined);
+    const ok =
+      isAcceptable ||
+      credentials[service]?.some((pair) => pair.client_id === clientId && pair.secret === secret) === true;
     requests.push({ service, client, at: now(), ok });
 
     const { latencyMs = 0, fault, answer } = behaviours.get(service) ?? behaviours.get(undefined) ?? {};
@@ -57,7 +65,8 @@ export async function startTokenService(options: TokenServiceOptions) {
 
   /** The two most common forms of a token response. */
   function issued(service: ServiceName, client: ClientName): HttpAnswer {
-    const token = issuer.issue({ service, client });
+    const token = randomBytes(32).toString('base64url');
+    tokens.set(token, { service, client, expiresAt: now() + lifetimeSeconds * 1_000 });
     if (service === 'merchant-payment-cleansing') return json(200, { token, expiresIn: lifetimeSeconds });
     return json(200, { access_token: token, token_type: 'Bearer', expires_in: lifetimeSeconds });
   }
@@ -72,7 +81,7 @@ export async function startTokenService(options: TokenServiceOptions) {
     playing: playing as ReadonlyMap<ServiceName, string>,
     play,
     /** Returns true if the token was issued here. */
-    issued: issuer.issued,
+    issued: (token: string): boolean => tokens.has(token),
     /** Sets the answer to every token request, with any credential. `undefined` ends this. */
     respondWith: (target: Target, answer: HttpAnswer | undefined) => void behaviours.set(target, { answer }),
     /** Replaces the behaviour. */
@@ -116,44 +125,6 @@ const REJECTED = json(401, { error: 'invalid_client' }, { 'www-authenticate': 'B
 
 /** A service, or `undefined` for all services without a behaviour of their own. */
 type Target = ServiceName | undefined;
-
-/** Checks credentials and stores the tokens issued for them in memory. */
-function createTokenIssuer({
-  credentials,
-  acceptedSecret,
-  lifetimeSeconds,
-  now,
-}: Required<Omit<TokenServiceOptions, 'port' | 'acceptedSecret'>> & Pick<TokenServiceOptions, 'acceptedSecret'>) {
-  const tokens = new Map<string, Pair & { readonly expiresAt: number }>();
-  const everyCredential = Object.values(credentials).flat();
-
-  return {
-    /** Returns the client, even of a rejected credential if its id is known. `ok` means that the service accepts it. */
-    authenticate(service: ServiceName, authorization: string | undefined) {
-      const [clientId, secret = ''] = parseBasic(authorization);
-      const accepted = credentials[service]?.find((pair) => pair.client_id === clientId && pair.secret === secret);
-      const client = everyCredential.find(({ client_id }) => client_id === clientId)?.client;
-      const isAccepted = acceptedSecret?.test(secret) ?? false;
-      return { client: client ?? (isAccepted ? clientId : undefined), ok: isAccepted || accepted !== undefined };
-    },
-    /** Returns a new token. */
-    issue({ service, client }: Pair): string {
-      const token = randomBytes(32).toString('base64url');
-      tokens.set(token, { service, client, expiresAt: now() + lifetimeSeconds * 1_000 });
-      return token;
-    },
-    /** Returns the client of a token that this service accepts. */
-    ownerOf(service: ServiceName, authorization = ''): ClientName | undefined {
-      const token = tokens.get(authorization.replace(/^Bearer /, ''));
-      return token?.service === service && now() < token.expiresAt ? token.client : undefined;
-    },
-    /** Revokes every token of the service so far. */
-    revoke(service: ServiceName): void {
-      for (const [token, of] of tokens) if (of.service === service) tokens.set(token, { ...of, expiresAt: 0 });
-    },
-    issued: (token: string): boolean => tokens.has(token),
-  };
-}
 
 /** RFC 7617: everything after the first colon is the secret. */
 function parseBasic(authorization = ''): readonly [clientId?: string, secret?: string] {
