@@ -11,7 +11,7 @@ const CALLERS = ['billing', 'reporting', 'operator', 'stranger'].map((name) => (
 
 const SERVICES = ['customer-insights', 'merchant-payment-cleansing'];
 
-/** Enough clients for an incident: it needs five pairs of a service that were asked, and a latched pair is not asked. */
+/** An incident needs five pairs of a service that were asked, and a latched pair is not asked. */
 const CLIENTS = ['acme', 'globex', 'initech', 'soylent', 'tyrell', 'umbrella', 'wonka'];
 
 /** The credentials that each service of the stand-in accepts. No service accepts `initech`. */

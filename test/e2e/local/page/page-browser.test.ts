@@ -48,14 +48,24 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(seen).not.toMatch(/Signature=[0-9a-f]/);
   });
 
-  it('shows the advice, four facts, the raw messages, and commands whose buttons say that they were copied', async () => {
-    const { page, press, unfold } = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
+  it('shows the advice, four facts, a token while the visitor wants it, the raw messages, and commands to copy', async () => {
+    const { page, broker, press, unfold } = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
     const clipboard = () => page.evaluate('navigator.clipboard.readText()');
     await press(ACME);
     expect(await page.locator('.report dt').allInnerTexts()).toEqual([
       ...['expires in', 'source', 'fingerprint', 'request id'],
     ]);
+    const { json } = await ask(broker, BILLING, ACME);
+    const show = page.getByRole('button', { name: 'Show token' });
+    await show.click();
+    await page.getByText(json.access_token).waitFor();
+    expect(await show.getAttribute('aria-pressed')).toBe('true');
+    await show.click();
+    await page.getByRole('button', { name: 'Show token', pressed: false }).waitFor();
+    expect(await page.content()).not.toContain(json.access_token);
+
     await press(INITECH);
+    expect(await show.isVisible()).toBe(false);
     await page.getByText('An operator stores the right credential in token-broker/local/initech').waitFor();
     await page.getByRole('button', { name: 'Copy client put initech' }).first().click();
     await page.getByRole('button', { name: 'Copied client put initech' }).waitFor();
@@ -75,24 +85,8 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(await clipboard()).toBe(command);
   });
 
-  it('shows a token only while the visitor wants it', async () => {
-    const { page, broker, press } = await open();
-    await press(ACME);
-    const { json } = await ask(broker, BILLING, ACME);
-    const show = page.getByRole('button', { name: 'Show token' });
-    await show.click();
-    await page.getByText(json.access_token).waitFor();
-    expect(await show.getAttribute('aria-pressed')).toBe('true');
-
-    await show.click();
-    await page.getByRole('button', { name: 'Show token', pressed: false }).waitFor();
-    expect(await page.content()).not.toContain(json.access_token);
-    await press(INITECH);
-    expect(await show.isVisible()).toBe(false);
-  });
-
   it('keeps the answer to the last question in sight when that of an earlier one comes late', async () => {
-    const { page, said, cell, answered, press } = await open();
+    const { page, said, cell, answered, press, unfold } = await open();
     const last = Promise.withResolvers<void>();
     await page.route('**/call', async (route) => {
       if (route.request().postData()?.includes('acme')) await last.promise;
@@ -100,11 +94,16 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     });
     const late = page.waitForResponse((response) => response.request().postData()?.includes('acme') ?? false);
     await press(GLOBEX);
+    for (const name of ['from the command line', 'Other names']) await unfold(name);
     await cell(ACME).click();
     // The ring and the way are those of the running call. The old report offers nothing.
     await page.getByRole('button', { name: /^Ask for acme on customer-insights/, pressed: true }).waitFor();
     await said('Asking for acme on customer-insights …');
     expect(await page.locator('.report button:enabled').count()).toBe(0);
+    // No label is without its value.
+    const empty = `[...document.querySelectorAll('dl div, .row > details')].filter((e) => e.checkVisibility() &&
+      ![...e.querySelectorAll('dd, .row > button, form')].some((value) => value.innerText)).map((e) => e.innerText)`;
+    expect(await page.evaluate(empty)).toEqual([]);
     await page.getByRole('list', { name: 'The path of the call' }).getByRole('img', { name: 'running' }).waitFor();
     await answered(cell(INITECH), 'asked for initech');
     last.resolve();
@@ -182,25 +181,22 @@ describe('the commands that the page shows', () => {
   const broker = useLocalBroker();
 
   it.each([
-    [
-      'a token',
-      { ...ACME, operation: 'token', min_ttl: 60 },
-      /"?fingerprint"?: *['"]?[0-9a-f]{16}|fingerprint {2,}[0-9a-f]{16}/,
-    ],
-    ['a check', { ...ACME, operation: 'check' }, /accepted/],
-    ['who it is', { operation: 'whoami' }, /role\/operator/],
+    ['a token', { ...ACME, operation: 'token', min_ttl: 60 }, ['curl', 'command line'], /fingerprint\W+[0-9a-f]{16}/],
+    ['a check', { ...ACME, operation: 'check' }, ['command line'], /accepted/],
+    ['who it is', { operation: 'whoami' }, ['curl'], /role\/operator/],
     [
       'names for the broker to judge',
       { operation: 'token', client: `o'neil $(false) "<b>`, service: '' },
+      ['curl', 'command line'],
       /invalid-request|argument 'client' is invalid/,
     ],
-  ])('ask for %s as the chosen caller when they are pasted', async (_, form, expected) => {
+  ])('ask for %s as the chosen caller when they are pasted', async (_, form, names, expected) => {
     const url = broker().pageUrl;
     const headers = { origin: url, 'content-type': 'application/json' };
     const body = JSON.stringify({ caller: 'AKIDLOCALOPERATOR', ...form });
     const report: CallReport = JSON.parse((await send({ method: 'POST', url: `${url}/call`, headers, body })).body);
     const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, ...env } = process.env;
-    for (const name of ['curl', 'command line']) {
+    for (const name of names) {
       const { stdout } = await promisify(execFile)('sh', ['-c', `(${textOf(report, name)}) 2>&1 || true`], {
         cwd: ROOT,
         env,

@@ -1,10 +1,11 @@
+import type { Locator } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { startBrokerHere } from '../../../support/processes/broker-here.ts';
 import { ACME, CLEANSING, INITECH, PAIRS, skipped, useBrowser, type Visitor } from './page-visitor.ts';
 
 const { open } = useBrowser();
 
-/** What a designer, a screen reader and a keyboard meet, one after the other; each leaves the page as the next one finds it. */
+/** What a designer and a screen reader meet, one after the other; each leaves the page as the next one finds it. */
 const STATES: readonly (readonly [name: string, show: (visitor: Visitor) => Promise<unknown>])[] = [
   ['before the first call', async () => undefined],
   ['with an answer', ({ press }) => press(ACME)],
@@ -14,6 +15,15 @@ const STATES: readonly (readonly [name: string, show: (visitor: Visitor) => Prom
   ['during an incident', showIncident],
   ['with all that is folded', unfoldAll],
 ];
+
+/** The widths of a screen, a tablet, a phone and a small phone, each in colours of its own. */
+const LOOKS = [
+  { width: 1280, colorScheme: 'light', forcedColors: 'none' },
+  { width: 768, colorScheme: 'dark', forcedColors: 'none' },
+  { width: 390, colorScheme: 'light', forcedColors: 'none' },
+  { width: 320, colorScheme: 'light', forcedColors: 'active' },
+] as const;
+const HEIGHT = 800;
 
 /** The page asks the broker again for the token, and moves when it has come. */
 async function showToken({ page }: Visitor): Promise<void> {
@@ -79,55 +89,48 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     ]);
   });
 
-  it.each([
-    ['in light colours', { viewport: { width: 1280, height: 844 } }],
-    ['in dark colours on a tablet', { colorScheme: 'dark', viewport: { width: 768, height: 844 } }],
-    ['on a phone', { viewport: { width: 390, height: 844 } }],
-    ['in forced colours on a small phone', { forcedColors: 'active', viewport: { width: 320, height: 844 } }],
-  ] as const)('has no fault that axe-core finds, the answer in sight and all of its width, %s', async (_, options) => {
-    const visitor = await open(options);
+  it('has no fault that axe-core finds, the answer in sight and all of its width, in each state and look', async () => {
+    const visitor = await open();
     const { page, faults } = visitor;
-    const { width, height } = options.viewport;
+    const answer = page.getByRole('heading', { name: 'Answer' });
+    const message = page.getByRole('region', { name: 'Messages to the operators' }).locator('details > p').first();
+    const outlines = `[...document.querySelectorAll('[aria-pressed="true"], fieldset label:has(:checked)')].map((e) =>
+      getComputedStyle(e).outlineStyle)`;
     for (const [name, show] of STATES) {
       await show(visitor);
-      // A narrow page has the colours of a wide one.
-      if (width >= 768 || name.startsWith('with all')) expect(await faults(), name).toEqual([]);
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
-      const cut = `[...document.querySelectorAll('main *')].filter((e) => !e.closest('[title]') && e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1).map((e) => e.outerHTML)`;
-      expect(await page.evaluate(cut), name).toEqual([]);
-      // No name of a station breaks into two lines.
-      const broken = `[...document.querySelectorAll('.way b')].filter((e) => e.offsetHeight > 25).length`;
-      expect(await page.evaluate(broken)).toBe(0);
-      if (name !== 'with an answer') continue;
-      const { y = height } = (await page.getByRole('heading', { name: 'Answer' }).boundingBox()) ?? {};
-      expect(y).toBeLessThan(height - 100);
+      for (const { width, ...media } of LOOKS) {
+        await page.setViewportSize({ width, height: HEIGHT });
+        await page.emulateMedia(media);
+        const at = `${name}, ${width} px wide`;
+        // A narrow page has the colours of a wide one.
+        if (width >= 768 || name.startsWith('with all')) expect(await faults(), at).toEqual([]);
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+        const cut = `[...document.querySelectorAll('main *')].filter((e) => !e.closest('[title]') && e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1).map((e) => e.outerHTML)`;
+        expect(await page.evaluate(cut), at).toEqual([]);
+        // No name of a station breaks into two lines.
+        const broken = `[...document.querySelectorAll('.way b')].filter((e) => e.offsetHeight > 25).length`;
+        expect(await page.evaluate(broken), at).toBe(0);
+        if (media.forcedColors === 'active')
+          expect(new Set(await page.evaluate<string[]>(outlines)), at).toEqual(new Set(['solid']));
+        await page.evaluate('scrollTo(0, 0)');
+        const bottomOf = (part: Locator) => part.evaluate((element) => element.getBoundingClientRect().bottom);
+        if (name === 'with an answer') expect(await bottomOf(answer), at).toBeLessThan(HEIGHT - 75);
+        // No message needs scrolling on a wide screen.
+        if (name === 'during an incident' && width === 1280) expect(await bottomOf(message), at).toBeLessThan(HEIGHT);
+      }
     }
   });
 
-  it('shows a message to the operators without scrolling at 1280 by 800, and each choice in forced colours', async () => {
-    const visitor = await open({ viewport: { width: 1280, height: 800 }, forcedColors: 'active' });
-    const { page, press } = visitor;
-    await press(ACME);
-    await showIncident(visitor);
-    const text = page.getByRole('region', { name: 'Messages to the operators' }).locator('details > p').first();
-    const bottom = async () => text.evaluate((element) => element.getBoundingClientRect().bottom);
-    await expect.poll(bottom).toBeLessThan(800);
-    expect(await page.getByRole('rowheader').count()).toBe(7);
-    const outlines = `[...document.querySelectorAll('[aria-pressed="true"], fieldset label:has(:checked)')].map((e) =>
-      getComputedStyle(e).outlineStyle)`;
-    expect(new Set(await page.evaluate<string[]>(outlines))).toEqual(new Set(['solid']));
-  });
-
-  it.each([
-    [1280, 800],
-    [390, 844],
-  ])('fills the first screen of %i by %i, without an address', async (width, height) => {
-    const { page } = await open({ viewport: { width, height } });
-    const sections = await page.getByRole('region').all();
-    const boxes = await Promise.all(sections.map((section) => section.boundingBox()));
-    const heightOnScreen = (box: { y: number; height: number }) => Math.min(height, box.y + box.height) - box.y;
-    const areas = boxes.map((box) => (box && box.y < height ? box.width * heightOnScreen(box) : 0));
-    expect(areas.reduce((sum, area) => sum + area) / (width * height)).toBeGreaterThan(0.7);
+  it('fills its first screen, without an address', async () => {
+    const { page } = await open();
+    for (const { width } of [LOOKS[0], LOOKS[2]]) {
+      await page.setViewportSize({ width, height: HEIGHT });
+      const sections = await page.getByRole('region').all();
+      const boxes = await Promise.all(sections.map((section) => section.boundingBox()));
+      const heightOnScreen = (box: { y: number; height: number }) => Math.min(HEIGHT, box.y + box.height) - box.y;
+      const areas = boxes.map((box) => (box && box.y < HEIGHT ? box.width * heightOnScreen(box) : 0));
+      expect(areas.reduce((sum, area) => sum + area) / (width * HEIGHT)).toBeGreaterThan(0.7);
+    }
     expect(await page.getByText('http://').filter({ visible: true }).count()).toBe(0);
   });
 
