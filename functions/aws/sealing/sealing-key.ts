@@ -1,6 +1,6 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { LruCache } from '../../broker/lru-cache.ts';
-import { isWithin } from '../../broker/time.ts';
+import { isOver, isWithin } from '../../broker/time.ts';
 import { sealingKeyName } from '../../vocabulary.ts';
 import { isDefinitive } from '../calls.ts';
 import { readSecretVersion, type SecretDependencies } from '../secrets-manager.ts';
@@ -42,7 +42,7 @@ export function createSealingKeys(dependencies: SecretDependencies) {
       const key = last?.key;
       if (key !== undefined) known.set(id, { key, at: now() - KEEP_MS + retryMs });
       // A read that the deadline cut off says nothing about the next read.
-      else if (now() < deadline - TIMER_SLACK_MS) known.set(id, { key, at: now() - retryMs + SILENT_RETRY_MS });
+      else if (!isOver(deadline, now())) known.set(id, { key, at: now() - retryMs + SILENT_RETRY_MS });
       return key;
     }
   }
@@ -60,8 +60,6 @@ export function createSealingKeys(dependencies: SecretDependencies) {
 
 const KEEP_MS = 3_600_000;
 const SILENT_RETRY_MS = 1_000;
-/** A timer may fire a little early. */
-const TIMER_SLACK_MS = 5;
 const CURRENT = 'AWSCURRENT';
 const MAX_VERSIONS = 100;
 /** The shortest key that Secrets Manager generates. A shorter text was stored by mistake. */

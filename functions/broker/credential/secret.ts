@@ -3,7 +3,7 @@ import { LruCache } from '../lru-cache.ts';
 import type { ClientName } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { Redacted } from '../redacted.ts';
-import { isWithin } from '../time.ts';
+import { isOver, isWithin } from '../time.ts';
 
 /** A version of a client's secret, with its text unparsed. */
 export interface SecretVersion {
@@ -98,7 +98,7 @@ export function createSecretCache({ readSecret, now }: { readSecret: ReadSecret;
       const reading = await readSecret(client, stage, deadline);
       const last = entries.get(key);
       const entry = successor(last, reading, readAt);
-      const isCutOff = reading.outcome === 'unavailable' && now() >= deadline - TIMER_SLACK_MS;
+      const isCutOff = reading.outcome === 'unavailable' && isOver(deadline, now());
       if (entry === undefined) {
         const marked = withMark(reading, stage, last);
         if (!isCutOff) silences.set(key, { reading: marked, readAt });
@@ -142,9 +142,6 @@ const STOPS: ReadonlySet<SecretReading['outcome']> = new Set(['stopped', 'denied
 function bytesOf({ reading }: Entry): number {
   return reading.outcome === 'found' ? 2 * reading.secret.text.reveal().length : 0;
 }
-
-/** A timer may fire a little early. */
-const TIMER_SLACK_MS = 5;
 
 const MAX_SECRETS = 1_000;
 const MAX_BYTES = 32 * 1_024 * 1_024;

@@ -5,18 +5,17 @@ import { cleared } from '../../../functions/broker/pair/transitions.ts';
 import type { SecretStage } from '../../../functions/vocabulary.ts';
 import { exchange, found, ISSUE_REQUEST, SECRETS_DOWN, SETTINGS_DIGEST } from '../../support/broker-world.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
-import { AT_ONCE, createFleet } from '../../support/fleet/fleet.ts';
 import { closedToken, exampleToken, latches } from '../../support/pair/pair-examples.ts';
+import { type Changes, startInstance } from './pair/lone-instance.ts';
 
 const STAGES = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
 const { pair } = ISSUE_REQUEST;
 const THROTTLED = { status: 429, contentType: 'none', bytes: 0, members: [] };
 
-function setUp(changes: Parameters<typeof createFleet>[0] = {}) {
-  const fleet = createFleet(changes);
-  const instance = fleet.createInstance();
-  const check = (stage: SecretStage = 'AWSCURRENT') => fleet.clock.run(instance.check({ stage }));
-  return { ...fleet, instance, check, versions: () => fleet.requests.map(({ version }) => version) };
+function setUp({ record, ...changes }: Changes = {}) {
+  const world = startInstance(record, changes);
+  const check = (stage: SecretStage = 'AWSCURRENT') => world.clock.run(world.instance.check({ stage }));
+  return { ...world, check };
 }
 
 describe('a check', () => {
@@ -29,7 +28,7 @@ describe('a check', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it.each<[string, Partial<Parameters<typeof createFleet>[0]>]>([
+  it.each<[string, Changes]>([
     ['accepted', {}],
     ['rejected', { accepted: new Set() }],
     ['unreachable', { answer: () => exchange(503, {}) }],
@@ -53,6 +52,7 @@ describe('a check', () => {
     const { clock, check, instance, surroundings, versions } = setUp();
     await clock.run(instance.issue());
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
+    await clock.advance(1);
 
     expect(await check()).toMatchObject({ finding: 'accepted', version: 'v2', provenBy: 'request' });
     expect(versions()).toEqual(['v1', 'v2']);
@@ -144,9 +144,11 @@ describe('a check, to the millisecond:', () => {
   const checkOf = async (record: Partial<PairRecord>, stage?: SecretStage, service = {}) => {
     const services = { 'customer-insights': service };
     const accepted = new Set(['v0', 'v1', 'v2']);
-    const { check, requests } = setUp({ ...AT_ONCE, stages: STAGES, services, accepted, record });
+    const { check, requests, counts } = setUp({ stages: STAGES, services, accepted, record });
     const { finding, cause, version, provenBy, checkedAt, retryAfterSeconds, expiresAt } = await check(stage);
     expect(requests).toHaveLength(provenBy === 'request' && checkedAt === NOW ? 1 : 0);
+    // AWSCURRENT decides which services may receive AWSPREVIOUS.
+    expect(counts.secretReads).toBe(stage === 'AWSPREVIOUS' ? 2 : 1);
     if (provenBy === 'traffic') expect(expiresAt).toBe(token.expiresAt);
     const ago = checkedAt === NOW ? '' : ` ${NOW - checkedAt} ms ago`;
     return `${finding}${cause === undefined ? '' : ` (${cause})`} ${version} by ${provenBy}${ago}${retryAfterSeconds ? `, ${retryAfterSeconds} s` : ''}`;
@@ -217,7 +219,7 @@ describe('a check that finds the secret gone', () => {
     found('v1', { client_id: 'id', secret: 's', services: ['merchant-payment-cleansing'] }, stage);
   const missing = { finding: 'secret-missing', provenBy: 'secret' };
   const gone = (fault: SecretReading, record: Partial<PairRecord> = {}) => {
-    const world = setUp({ ...AT_ONCE, secretsLatencyMs: 1, secret: () => fault, record: { token, ...record } });
+    const world = setUp({ secretsLatencyMs: 1, secret: () => fault, record: { token, ...record } });
     return { ...world, tokenNow: () => world.shared.peek(pair).token };
   };
 

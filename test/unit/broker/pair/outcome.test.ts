@@ -76,6 +76,7 @@ describe('the wait after a request in vain', () => {
     // @see mastodon/mastodon#5111, spring-attic/spring-security-oauth#1007
     ['of a 302, such as one to a log-in page,', HOLDS, answered(302), {}, TO_1_H],
     ['of a 307', HOLDS, answered(307), {}, TO_1_H],
+    ['of a 408', PAUSES, answered(408), {}, TO_15_S],
     ['of a 502', PAUSES, answered(502), {}, TO_15_S],
     ['that was refused', HOLDS, HELD, proven, TO_1_H],
     ['that brought no answer, with a version that is not proven,', HOLDS, UNHEARD, {}, TO_1_H],
