@@ -6,6 +6,7 @@ import {
   MIN_REQUEST_MS,
   RENEWAL_MS,
   requestEnd,
+  watch,
   writeEnd,
 } from '../../../../functions/broker/pair/deadlines.ts';
 
@@ -39,3 +40,10 @@ it('a request late in a call ends with the call, and its outcome is still writte
 });
 
 it('a renewal is long enough to be sent', () => expect(RENEWAL_MS).toBeGreaterThan(MIN_REQUEST_MS));
+
+it('the lease of another call is watched for its length, and each lease anew', () => {
+  const leaseOf = (id: string) => ({ id, until: 50_000 });
+  const first = watch(undefined, leaseOf('first'), 6_000, 0);
+  const untils = ['first', 'second'].map((id) => watch(first, leaseOf(id), 6_000, 1_000)?.until);
+  expect([first?.until, ...untils]).toEqual([6_000, 6_000, 7_000]);
+});

@@ -156,10 +156,10 @@ describe('a token that the service hands out again', () => {
 
   // @see nuts-foundation/nuts-node#3688, ExpressGateway/express-gateway#1066
   it('is dead for the time of a request after that end, because the service may have counted later', async () => {
-    const after = async (expiresAt: number) => (await renew({ ...whole, ...withToken({ expiresAt }) })).renewal;
+    const endedAt = async (expiresAt: number) => (await renew({ ...whole, ...withToken({ expiresAt }) })).renewal;
     const problem = { type: 'token-endpoint-unavailable', retryAfterSeconds: 1 };
-    expect(await after(START + 400 - 3_999)).toMatchObject({ outcome: 'failed', problem });
-    expect(await after(START + 400 - 4_000)).toMatchObject({ token: { expiresAt: START + HOUR_MS } });
+    expect(await endedAt(START + 400 - 3_999)).toMatchObject({ outcome: 'failed', problem });
+    expect(await endedAt(START + 400 - 4_000)).toMatchObject({ token: { expiresAt: START + HOUR_MS } });
   });
 
   it('is issued until 3 s before its end, when it came again in its soft window: its service repeats it', async () => {
