@@ -94,10 +94,6 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
   steps(1, 'seal in a format', fc.tuple(host, from(1, 2)), (fleet, [host, format]) =>
     withHost(fleet, host, ({ state }) => Object.assign(state, { format })),
   ),
-  // A clock that has been wrong excuses much, for the rest of the story.
-  steps(1, 'set clock', fc.tuple(host, from(-10 * MINUTE_MS, 0, 10 * MINUTE_MS)), (fleet, [host, jumpMs]) =>
-    withHost(fleet, host, (chosen) => fleet.setClock(chosen, jumpMs)),
-  ),
   steps(6, 'ask', fc.tuple(host, request), (fleet, [host, request]) =>
     withHost(fleet, host, (chosen) => void fleet.ask(chosen, request)),
   ),

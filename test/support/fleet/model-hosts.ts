@@ -23,7 +23,6 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
   const living = new Map<number, Instance>();
   const openCalls = new Set<OpenCall>();
   const failures = new Map<number, number>();
-  const jumped = new Set<number>();
   const accusations: string[] = [];
   let lastTroubleAt = NEVER;
 
@@ -40,9 +39,6 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
 
     /** When a call of this instance to the store last failed, or it died. */
     failedAt: (number: number) => failures.get(number) ?? NEVER,
-    /** Its clock has been wrong by more than the skew. */
-    hasJumped: (number: number) => jumped.has(number),
-    hasAnyClockJumped: () => jumped.size > 0,
 
     start(skewMs: number, format: number): Instance {
       const host = createInstance({ skewMs, format });
@@ -62,13 +58,6 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
       for (const call of callsOf(host.number)) openCalls.delete(call);
     },
 
-    /** A clock is steady within a call. */
-    async setClock(host: Instance, jumpMs: number) {
-      await until(() => callsOf(host.number).length === 0);
-      host.state.skewMs = jumpMs;
-      if (jumpMs !== 0) jumped.add(host.number);
-    },
-
     /** Follows one call to its end, and accuses an instance that lets its caller wait for too long. */
     async follow<Result>({ number: from }: Instance, pair: Pair, work: Promise<Result>): Promise<Result> {
       const call: OpenCall = { from, pair, deadline: clock.now() + INVOCATION_MS, sent: [], isKept: [] };
@@ -80,8 +69,7 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
         accuseIfLate(call);
         // A write that is repeated to the end of its call fails at least once in a second.
         const isFailing = clock.now() - hosts.failedAt(from) < 1_000;
-        // To a clock that is minutes off, leases that live are over: a fourth request at the same time is not counted.
-        const kept = !isFailing && jumped.size === 0 && call.isKept.some((is) => is());
+        const kept = !isFailing && call.isKept.some((is) => is());
         hosts.judge(`instance ${from}`, { 'kept a rejection from the table': kept });
       }
     },
@@ -101,7 +89,7 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
     },
 
     /** Every fault has ended, and so has every call. */
-    isAtRest: () => openCalls.size === 0 && clock.now() - lastTroubleAt > LONGEST_CALL_MS && jumped.size === 0,
+    isAtRest: () => openCalls.size === 0 && clock.now() - lastTroubleAt > LONGEST_CALL_MS,
   };
   return hosts;
 

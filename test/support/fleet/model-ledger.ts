@@ -53,7 +53,7 @@ interface Page {
 /** Keeps the books of leases, token requests and rejections as they truly happened: their pace, and the lock-out budget. */
 export function keepLedger({ clock, owners, services, surroundings }: ReturnType<typeof createFleet>, hosts: Hosts) {
   const pages = new Map<string, Page>();
-  const { judge, hasAnyClockJumped } = hosts;
+  const { judge } = hosts;
 
   surroundings.onWrite = seeWrite;
 
@@ -140,7 +140,7 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     // Its length counts from when it was asked for: its write may arrive late.
     const isLive = holder !== undefined && takenAt < (before.lease?.until ?? 0) - MAX_SKEW_MS;
     judge(`the lease ${id}`, {
-      'was taken while another lived': isLive && holder.from !== from && !hasAnyClockJumped(),
+      'was taken while another lived': isLive && holder.from !== from,
       'is the second of its name': page.leases.some((each) => each.id === id),
     });
 
@@ -173,7 +173,7 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
       'twice in one call': isSecondOfCall(request),
       'without a lease': lease === undefined,
       ...(lease && complaintsOfUse(lease, version)),
-      ...(lease && !lease.isLost && !hasAnyClockJumped() && complaintsOfPace(lease, request, page)),
+      ...(lease && !lease.isLost && complaintsOfPace(lease, request, page)),
     });
     if (lease === undefined) return;
     lease.request = request;
@@ -200,10 +200,10 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
   }
 
   function complaintsOfUse({ before, chargedVersion, takenAt }: Lease, version: string) {
-    const isLasting = (wait?: Wait) => !hasAnyClockJumped() && (wait?.until ?? 0) > clock.now() + MAX_SKEW_MS;
+    const isLasting = (wait?: Wait) => (wait?.until ?? 0) > clock.now() + MAX_SKEW_MS;
     const latch = before.rejected.get(version);
     return {
-      'in spite of its latch': !hasAnyClockJumped() && isLatched(latch, takenAt + MAX_SKEW_MS),
+      'in spite of its latch': isLatched(latch, takenAt + MAX_SKEW_MS),
       'without a charge': before.rejected.has(version) && chargedVersion !== version,
       'although it is disabled': before.disabled !== undefined,
       'during a pause': isLasting(before.pause),
@@ -211,7 +211,7 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     };
   }
 
-  /** How often, and when, the fleet sends token requests; for as long as all clocks are well. */
+  /** How often, and when, the fleet sends token requests. */
   function complaintsOfPace(lease: Lease, { pair, at }: SentRequest, { lastRequest: last }: Page) {
     const { before, forced, isCheck, previous, takenAt } = lease;
     const isAnswered = !last || last.latencyMs > SHORT_MS;

@@ -99,7 +99,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
       const trace = host.traces.at(-1);
       const answer = await follow(host, pair, asked);
       if (answer instanceof Problem) {
-        const isServed = living !== undefined && living === livingToken(pair, host) && !hosts.hasAnyClockJumped();
+        const isServed = living !== undefined && living === livingToken(pair, host);
         // An instance that never saw the token waits in vain without the table, and others read the secret first.
         const gone = world.deletedAt(pair.client) === undefined ? [] : ['credential-missing'];
         const isWithoutTable = hosts.failedAt(host.number) >= startedAt;
@@ -256,7 +256,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
     };
   }
 
-  /** How long before its call a stop may have come. A clock that has jumped cannot tell ages, and an instance that cannot ask cannot know. */
+  /** How long before its call a stop may have come. An instance that cannot ask cannot know. */
   function complaintsOfAge(
     { cache, token }: Issue,
     pair: Pair,
@@ -265,8 +265,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
     trace: Trace | undefined,
   ) {
     const { disabledAt, withdrawnAt, stop } = ledger.pageOf(pair);
-    const isOld = (at = Infinity, failedAt = hosts.failedAt(from)) =>
-      !hosts.hasJumped(from) && startedAt - Math.max(at, failedAt) > TRUST_MS;
+    const isOld = (at = Infinity, failedAt = hosts.failedAt(from)) => startedAt - Math.max(at, failedAt) > TRUST_MS;
     const isWithoutTable =
       cache === 'memory' && (trace?.warnings.has('table-unavailable') || trace?.warnings.has('table-busy'));
     return {
@@ -282,7 +281,7 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
   /** A credential that is deleted is not sent: each call reads the secret anew. */
   function judgeCredential({ from, pair, version, at }: SentRequest): void {
     const goneMs = at - Math.max(world.deletedAt(pair.client) ?? at, secretsFailedAt);
-    const isLate = goneMs > LONGEST_CALL_MS && !hosts.hasAnyClockJumped();
+    const isLate = goneMs > LONGEST_CALL_MS;
     judge(`instance ${from} sent ${version}`, { 'long after it was deleted': isLate });
   }
 }
