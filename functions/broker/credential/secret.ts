@@ -83,28 +83,18 @@ interface ReadBounds {
 
 export function createSecretCache({ readSecret, now }: { readSecret: ReadSecret; now: () => number }): SecretCache {
   const entries = new LruCache<Entry>(MAX_SECRETS, MAX_BYTES, bytesOf);
-  const silences = new LruCache<Pick<Entry, 'reading' | 'readAt'>>(MAX_SECRETS);
 
   return {
-    async read(client, stage, { readSince, deadline, acceptsSilence }) {
+    async read(client, stage, { readSince, deadline, acceptsSilence = false }) {
       const key = `${client}/${stage}`;
-      const silence = acceptsSilence ? silences.get(key) : undefined;
-      if (silence && isWithin(STALE_TRUST_MS, silence.readAt, now())) return silence.reading;
       const before = entries.get(key);
-      const isStale = before?.reading.outcome === 'found' && before.reading.isStale;
-      const counts = before !== undefined && (before.readAt >= readSince || isStale);
+      const counts = before && (isSilence(before) ? acceptsSilence : isStale(before) || before.readAt >= readSince);
       if (counts && isWithin(before.trustMs, before.readAt, now())) return before.reading;
       const readAt = now();
       const reading = await readSecret(client, stage, deadline);
       const last = entries.get(key);
-      const entry = successor(last, reading, readAt);
+      const entry = successor(last, reading, stage, readAt);
       const isCutOff = reading.outcome === 'unavailable' && isOver(deadline, now());
-      if (entry === undefined) {
-        const marked = withMark(reading, stage, last);
-        if (!isCutOff) silences.set(key, { reading: marked, readAt });
-        return marked;
-      }
-      silences.delete(key);
       const isOvertaken = (last?.readAt ?? readAt) > readAt;
       if (!isCutOff && !isOvertaken) entries.set(key, entry);
       return entry.reading;
@@ -120,20 +110,21 @@ interface Entry {
   readonly heardAt: number;
 }
 
-function successor(before: Entry | undefined, reading: SecretReading, readAt: number): Entry | undefined {
+const isSilence = ({ reading }: Entry) => reading.outcome === 'unavailable';
+const isStale = ({ reading }: Entry) => reading.outcome === 'found' && reading.isStale === true;
+
+function successor(before: Entry | undefined, reading: SecretReading, stage: SecretStage, readAt: number): Entry {
   if (reading.outcome !== 'unavailable') {
     const trustMs = reading.outcome === 'found' ? FOUND_TRUST_MS : NEGATIVE_TRUST_MS;
     return { reading, readAt, trustMs, heardAt: readAt };
   }
-  if (before?.reading.outcome !== 'found' || !isWithin(KEPT_WHILE_DOWN_MS, before.heardAt, readAt)) return undefined;
-  return { reading: { ...before.reading, isStale: true }, readAt, trustMs: STALE_TRUST_MS, heardAt: before.heardAt };
-}
-
-/** Marks a failure after a stop of AWSCURRENT. The stop counts until Secrets Manager answers again. */
-function withMark(reading: SecretReading, stage: SecretStage, before: Entry | undefined): SecretReading {
-  const wasStopped = before !== undefined && STOPS.has(before.reading.outcome);
-  if (reading.outcome !== 'unavailable' || stage !== 'AWSCURRENT' || !wasStopped) return reading;
-  return { ...reading, afterStop: true };
+  const { reading: last, heardAt = -Infinity } = before ?? {};
+  const silence = { readAt, trustMs: STALE_TRUST_MS, heardAt };
+  const isKept = last?.outcome === 'found' && isWithin(KEPT_WHILE_DOWN_MS, heardAt, readAt);
+  if (isKept) return { ...silence, reading: { ...last, isStale: true } };
+  // A stop of AWSCURRENT counts until Secrets Manager answers again.
+  const wasStopped = last !== undefined && (STOPS.has(last.outcome) || ('afterStop' in last && last.afterStop));
+  return { ...silence, reading: wasStopped && stage === 'AWSCURRENT' ? { ...reading, afterStop: true } : reading };
 }
 
 const STOPS: ReadonlySet<SecretReading['outcome']> = new Set(['stopped', 'denied', 'missing', 'deleted']);
