@@ -17,25 +17,23 @@ import { tableText } from './shared/table.ts';
 /** Adds `audit`, which shows the calls for one client from the audit lines of the token function. */
 export function addAuditCommand(program: Command, shell: Shell): void {
   const since = new Option('--since <time>', 'how far back: 90s, 15m, 1h, 7d').default(3_600_000, '1h');
-  addAwsOptions(program.command('audit'))
+  const audit = addAwsOptions(program.command('audit'))
     .description('Show the calls for a client, their callers and their outcomes, from the log of the token function.')
     .argument('<client>', 'the client', parseName)
     .addOption(since.argParser(parseSince))
     .option('--caller <role>', 'the calls of this role only: its name or its ARN', parseCaller)
-    .addOption(new Option('--outcome <outcome>', 'the calls with this outcome only').choices(OUTCOMES))
-    .action(
-      operate<AuditOptions>(shell, ['CLOUDWATCH_LOGS'], async (options) => {
-        const { client } = options;
-        const from = Math.max(0, Date.now() - options.since);
-        await noteTypos(shell, options);
-        const calls = await readCalls(shell, options, from);
-        const table = calls.length > 0 ? callsTable(shell, calls, options) : '';
-        answer(shell, options, { since: new Date(from).toISOString(), calls }, table);
-        if (calls.length > 0) return;
-        const such = options.caller === undefined && options.outcome === undefined ? '' : 'such ';
-        note(shell, `No ${such}call for ${client} since ${timeText(from)}.`);
-      }),
-    );
+    .addOption(new Option('--outcome <outcome>', 'the calls with this outcome only').choices(OUTCOMES));
+  operate<AuditOptions>(audit, shell, ['CLOUDWATCH_LOGS'], async (options) => {
+    const { client } = options;
+    const from = Math.max(0, Date.now() - options.since);
+    await noteTypos(shell, options);
+    const calls = await readCalls(shell, options, from);
+    const table = calls.length > 0 ? callsTable(shell, calls, options) : '';
+    answer(shell, options, { since: new Date(from).toISOString(), calls }, table);
+    if (calls.length > 0) return;
+    const such = options.caller === undefined && options.outcome === undefined ? '' : 'such ';
+    note(shell, `No ${such}call for ${client} since ${timeText(from)}.`);
+  });
 }
 
 interface AuditOptions extends ClientOptions {

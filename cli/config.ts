@@ -9,29 +9,27 @@ import { tableText } from './shared/table.ts';
 
 /** Adds `config`, which prints the settings with which an environment would be deployed. */
 export function addConfigCommand(program: Command, shell: Shell): void {
-  program
+  const config = program
     .command('config')
     .description('Print the settings of an environment with the defaults; works offline, without AWS credentials.')
     .argument('[environment]', 'the environment (default: --environment)', parseEnvironmentName)
     .option('--json', 'answer in JSON')
-    .option('--key-policy', 'print the statements that a key of your own (keyArn) needs in its policy')
-    .action(
-      operate<ConfigOptions>(shell, [], async (options, command) => {
-        const { keyPolicy, json } = options;
-        const environment: string = command.processedArgs[0] ?? options.environment;
-        const settings = knownSettings(environment, command);
-        if (keyPolicy) return printJson(shell, await policyOfKey(environment, settings));
-        const { environments, organisation } = settingsFile();
-        const required = Object.entries(organisation);
-        const listed = [
-          ...listSettings(environments[environment], settings),
-          ...required.map(([key, value]) => ({ path: `organisation.${key}`, value, source: 'written' })),
-        ];
-        if (json) return printJson(shell, { environment, settings: listed });
-        const rows = listed.map(({ path, value, source }) => [path, textOf(value), source]);
-        shell.stdout.write(tableText(['SETTING', 'VALUE', 'FROM'], rows, shell));
-      }),
-    );
+    .option('--key-policy', 'print the statements that a key of your own (keyArn) needs in its policy');
+  operate<ConfigOptions>(config, shell, [], async (options) => {
+    const { keyPolicy, json } = options;
+    const environment: string = config.processedArgs[0] ?? options.environment;
+    const settings = knownSettings(environment, config);
+    if (keyPolicy) return printJson(shell, await policyOfKey(environment, settings));
+    const { environments, organisation } = settingsFile();
+    const required = Object.entries(organisation);
+    const listed = [
+      ...listSettings(environments[environment], settings),
+      ...required.map(([key, value]) => ({ path: `organisation.${key}`, value, source: 'written' })),
+    ];
+    if (json) return printJson(shell, { environment, settings: listed });
+    const rows = listed.map(({ path, value, source }) => [path, textOf(value), source]);
+    shell.stdout.write(tableText(['SETTING', 'VALUE', 'FROM'], rows, shell));
+  });
 }
 
 interface ConfigOptions extends CommandOptions {

@@ -15,38 +15,36 @@ export function addHealthCommand(program: Command, shell: Shell): void {
   const watched = new Option('--watch [seconds]', 'repeat it, every 60 s if you name no time, until Ctrl-C').preset(
     '60',
   );
-  addConnectionOptions(program.command('health'))
+  const health = addConnectionOptions(program.command('health'))
     .description('Check every credential and show a table of clients and services; needs the operation check.')
     .option('--run', 'let the local broker run its schedule first')
-    .addOption(watched.argParser(parseWhole('seconds', 1, 3_600)).conflicts(['json', 'run']))
-    .action(
-      operate<HealthOptions>(shell, [], async (options, command) => {
-        const { environment, run } = options;
-        if (run) await orderLocalBroker(shell, '/schedule');
-        checkEndpoints(shell, options, ['SECRETS_MANAGER'], command);
-        const broker = connect(shell, options, command);
-        const secrets = openSecrets(shell, options);
-        const look = async () => {
-          const clients = (await secrets.list()).filter(({ deletedAt }) => deletedAt === undefined);
-          const pairs = clients.flatMap((client) => checkedPairs(shell, client, environment));
-          return { clients, checks: await askForChecks(shell, broker, pairs) };
-        };
-        if (options.watch !== undefined) {
-          const shown = (pairs: ReturnType<typeof findingsOf>) => `${summaryOf(pairs)}\n${findingsTable(pairs, shell)}`;
-          return watch(shell, async () => shown(findingsOf((await look()).checks)), options);
-        }
-        const { clients, checks } = await look();
-        const found = findingsOf(checks);
-        answer(shell, options, { checks: checks.map((check) => checkMembers(check)) }, findingsTable(found, shell));
-        note(shell, summaryOf(found));
-        // An empty list is usually a mistake, although all of its checks succeed.
-        if (checks.length === 0) note(shell, NOTHING);
-        // A disabled client was stopped intentionally.
-        const isWell = found.every(({ finding }) => ['accepted', 'disabled'].includes(finding));
-        if (checks.length === 0 || !isWell) shell.exitCode = 1;
-        noteCredentials(shell, await mapConcurrently(clients, secrets.dated), environment);
-      }),
-    );
+    .addOption(watched.argParser(parseWhole('seconds', 1, 3_600)).conflicts(['json', 'run']));
+  operate<HealthOptions>(health, shell, [], async (options) => {
+    const { environment, run } = options;
+    if (run) await orderLocalBroker(shell, '/schedule');
+    checkEndpoints(shell, options, ['SECRETS_MANAGER'], health);
+    const broker = connect(shell, options, health);
+    const secrets = openSecrets(shell, options);
+    const look = async () => {
+      const clients = (await secrets.list()).filter(({ deletedAt }) => deletedAt === undefined);
+      const pairs = clients.flatMap((client) => checkedPairs(shell, client, environment));
+      return { clients, checks: await askForChecks(shell, broker, pairs) };
+    };
+    if (options.watch !== undefined) {
+      const shown = (pairs: ReturnType<typeof findingsOf>) => `${summaryOf(pairs)}\n${findingsTable(pairs, shell)}`;
+      return watch(shell, async () => shown(findingsOf((await look()).checks)), options);
+    }
+    const { clients, checks } = await look();
+    const found = findingsOf(checks);
+    answer(shell, options, { checks: checks.map((check) => checkMembers(check)) }, findingsTable(found, shell));
+    note(shell, summaryOf(found));
+    // An empty list is usually a mistake, although all of its checks succeed.
+    if (checks.length === 0) note(shell, NOTHING);
+    // A disabled client was stopped intentionally.
+    const isWell = found.every(({ finding }) => ['accepted', 'disabled'].includes(finding));
+    if (checks.length === 0 || !isWell) shell.exitCode = 1;
+    noteCredentials(shell, await mapConcurrently(clients, secrets.dated), environment);
+  });
 }
 
 interface HealthOptions extends ConnectionOptions, CommandOptions {

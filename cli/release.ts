@@ -20,47 +20,41 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
     .command('release')
     .description('List the versions of the token function, and go back to an earlier version.');
 
-  parent
+  const list = parent
     .command('list')
     .description('List the versions, newest first, and their share of the calls.')
-    .option('--json', 'answer in JSON')
-    .action(
-      operate(shell, [], async (options, command) => {
-        const release = await openReleases(shell, knownSettings(options.environment, command)).read();
-        const shown = release.versions.map((version) => ({ ...version, percent: percentOf(version.version, release) }));
-        const rows = shown.map(({ version, published, code, percent }) => {
-          return [version, published, code, percent ? `${percent} %` : '-'];
-        });
-        const table = tableText(['VERSION', 'PUBLISHED', 'CODE', 'CALLS'], rows, shell);
-        answer(shell, options, { versions: shown }, table);
-      }),
-    );
+    .option('--json', 'answer in JSON');
+  operate(list, shell, [], async (options) => {
+    const release = await openReleases(shell, knownSettings(options.environment, list)).read();
+    const shown = release.versions.map((version) => ({ ...version, percent: percentOf(version.version, release) }));
+    const rows = shown.map(({ version, published, code, percent }) => {
+      return [version, published, code, percent ? `${percent} %` : '-'];
+    });
+    const table = tableText(['VERSION', 'PUBLISHED', 'CODE', 'CALLS'], rows, shell);
+    answer(shell, options, { versions: shown }, table);
+  });
 
-  addChangeOptions(parent.command('back'))
+  const back = addChangeOptions(parent.command('back'))
     .description('Send all calls to an earlier version at once; stops a deployment that is under way.')
     .option('--to <version>', 'to this version (default: the previous version)', parseWhole('numbers', 1, 99_999))
-    .option('--json', 'answer in JSON')
-    .action(
-      operate<ChangeOptions & { readonly to?: number }>(shell, [], async (options, command) => {
-        const settings = knownSettings(options.environment, command);
-        const releases = openReleases(shell, settings);
-        const release = await releases.read();
-        const deployments = settings.canary === 'off' ? [] : await releases.deployments();
-        const { version, published, code } = targetOf(release, deployments, options.to);
-        const changes = [
-          ...deployments.map((id) => `stops the deployment ${id}, which CloudFormation then rolls back`),
-          `sends all calls to version ${version} (${published}, code ${code}), whose access rules and settings then apply again`,
-          ...(Object.values(settings.services).some(({ clientHeaders }) => clientHeaders.length > 0)
-            ? [NO_HEADERS]
-            : []),
-        ];
-        if (!(await isConfirmed(shell, changes, options, command))) return;
-        for (const id of deployments) await releases.stop(id);
-        await releases.moveTo(version, deployments.length === 0 ? release.alias.RevisionId : undefined);
-        answer(shell, options, { version, stopped: deployments }, `${ALIAS}: version ${version}\n`);
-        if (deployments.length === 0 && settings.canary !== 'off') note(shell, beforeTheNext(version));
-      }),
-    );
+    .option('--json', 'answer in JSON');
+  operate<ChangeOptions & { readonly to?: number }>(back, shell, [], async (options) => {
+    const settings = knownSettings(options.environment, back);
+    const releases = openReleases(shell, settings);
+    const release = await releases.read();
+    const deployments = settings.canary === 'off' ? [] : await releases.deployments();
+    const { version, published, code } = targetOf(release, deployments, options.to);
+    const changes = [
+      ...deployments.map((id) => `stops the deployment ${id}, which CloudFormation then rolls back`),
+      `sends all calls to version ${version} (${published}, code ${code}), whose access rules and settings then apply again`,
+      ...(Object.values(settings.services).some(({ clientHeaders }) => clientHeaders.length > 0) ? [NO_HEADERS] : []),
+    ];
+    if (!(await isConfirmed(shell, changes, options, back))) return;
+    for (const id of deployments) await releases.stop(id);
+    await releases.moveTo(version, deployments.length === 0 ? release.alias.RevisionId : undefined);
+    answer(shell, options, { version, stopped: deployments }, `${ALIAS}: version ${version}\n`);
+    if (deployments.length === 0 && settings.canary !== 'off') note(shell, beforeTheNext(version));
+  });
 }
 
 const NO_HEADERS =

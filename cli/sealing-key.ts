@@ -14,55 +14,52 @@ import { settingsOf } from './shared/settings.ts';
 export function addSealingKeyCommands(program: Command, shell: Shell): void {
   const parent = program.command('sealing-key').description('Change the key that seals the tokens in the table.');
 
-  addChangeOptions(addAwsOptions(parent.command('rotate')))
-    .description('Make a new version of the sealing key current; the previous version still opens what it sealed.')
-    .action(
-      operate<ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { client, SecretId, send, current, previous } = await openSealingKey(shell, options);
-        const version = randomUUID();
-        const changes = [`makes a new version of ${SecretId} current, which seals new tokens`];
-        // AWS moves AWSPREVIOUS, so the version that has it can be read no more.
-        if (previous)
-          changes.push(`retires version ${previous.VersionId} at once: tokens that it sealed are requested again`);
-        if (!(await isConfirmed(shell, changes, options, command))) return;
-        // A rotation by another operator meanwhile would end a version that the plan does not name.
-        if ((await openSealingKey(shell, options)).current?.VersionId !== current?.VersionId) throw secretChanged();
-        const SecretString = randomBytes(48).toString('base64url');
-        await client.putSecretValue({ SecretId, ClientRequestToken: version, SecretString }, send);
-        const text = `sealing key: version ${version} is AWSCURRENT\n`;
-        answer(shell, options, { version, previous: current?.VersionId }, text);
-        note(shell, ROTATED);
-      }),
-    );
+  const rotate = addChangeOptions(addAwsOptions(parent.command('rotate'))).description(
+    'Make a new version of the sealing key current; the previous version still opens what it sealed.',
+  );
+  operate<ChangeOptions>(rotate, shell, ['SECRETS_MANAGER'], async (options) => {
+    const { client, SecretId, send, current, previous } = await openSealingKey(shell, options);
+    const version = randomUUID();
+    const changes = [`makes a new version of ${SecretId} current, which seals new tokens`];
+    // AWS moves AWSPREVIOUS, so the version that has it can be read no more.
+    if (previous)
+      changes.push(`retires version ${previous.VersionId} at once: tokens that it sealed are requested again`);
+    if (!(await isConfirmed(shell, changes, options, rotate))) return;
+    // A rotation by another operator meanwhile would end a version that the plan does not name.
+    if ((await openSealingKey(shell, options)).current?.VersionId !== current?.VersionId) throw secretChanged();
+    const SecretString = randomBytes(48).toString('base64url');
+    await client.putSecretValue({ SecretId, ClientRequestToken: version, SecretString }, send);
+    const text = `sealing key: version ${version} is AWSCURRENT\n`;
+    answer(shell, options, { version, previous: current?.VersionId }, text);
+    note(shell, ROTATED);
+  });
 
-  addChangeOptions(addAwsOptions(parent.command('retire')))
+  const retire = addChangeOptions(addAwsOptions(parent.command('retire')))
     .description('Retire the previous version, once every token that it sealed has expired.')
-    .option('--force', 'at once, after a leak: the broker requests again the tokens that it sealed')
-    .action(
-      operate<ChangeOptions & { readonly force?: boolean }>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { client, SecretId, send, current, previous } = await openSealingKey(shell, options);
-        if (previous === undefined) {
-          throw new CommandFailure(
-            'version-missing',
-            'No version of the sealing key waits to be retired (AWSPREVIOUS)',
-            'Nothing to do: only the current version opens tokens. sealing-key rotate makes another version.',
-          );
-        }
-        const at = retirableAt(current, options.environment);
-        if (!options.force && Date.now() < at) {
-          const advice = `Run it again after ${timeText(at)}; after a leak, at once with --force.`;
-          throw new CommandFailure('too-early', 'Tokens of the previous version may not have expired yet', advice);
-        }
-        const retired = previous.VersionId;
-        const change = `retires version ${retired} of ${SecretId}: a token that it sealed is requested again`;
-        if (!(await isConfirmed(shell, [change], options, command))) return;
-        // Without a stage, a version can no longer be read, so it opens no token.
-        const input = { SecretId, VersionStage: 'AWSPREVIOUS', RemoveFromVersionId: retired };
-        await client.updateSecretVersionStage(input, send);
-        answer(shell, options, { retired }, `sealing key: version ${retired} is retired\n`);
-        note(shell, RETIRED);
-      }),
-    );
+    .option('--force', 'at once, after a leak: the broker requests again the tokens that it sealed');
+  operate<ChangeOptions & { readonly force?: boolean }>(retire, shell, ['SECRETS_MANAGER'], async (options) => {
+    const { client, SecretId, send, current, previous } = await openSealingKey(shell, options);
+    if (previous === undefined) {
+      throw new CommandFailure(
+        'version-missing',
+        'No version of the sealing key waits to be retired (AWSPREVIOUS)',
+        'Nothing to do: only the current version opens tokens. sealing-key rotate makes another version.',
+      );
+    }
+    const at = retirableAt(current, options.environment);
+    if (!options.force && Date.now() < at) {
+      const advice = `Run it again after ${timeText(at)}; after a leak, at once with --force.`;
+      throw new CommandFailure('too-early', 'Tokens of the previous version may not have expired yet', advice);
+    }
+    const retired = previous.VersionId;
+    const change = `retires version ${retired} of ${SecretId}: a token that it sealed is requested again`;
+    if (!(await isConfirmed(shell, [change], options, retire))) return;
+    // Without a stage, a version can no longer be read, so it opens no token.
+    const input = { SecretId, VersionStage: 'AWSPREVIOUS', RemoveFromVersionId: retired };
+    await client.updateSecretVersionStage(input, send);
+    answer(shell, options, { retired }, `sealing key: version ${retired} is retired\n`);
+    note(shell, RETIRED);
+  });
 }
 
 /** Finds the key's versions. The commands write the key's values, and never read them. */

@@ -15,37 +15,35 @@ import { changePairs, pairsOfClient } from './pair-changes.ts';
 /** Adds `client disable`, the emergency stop, and `client enable`, which ends it. */
 export function addDisableCommands(parent: Command, shell: Shell): void {
   for (const verb of ['disable', 'enable'] as const) {
-    addChangeCommand(parent, verb)
+    const command = addChangeCommand(parent, verb)
       .description(WORDS[verb].description)
       .option('--service <name>', 'on this service only: sets its flag, does not change the secret', parseName)
-      .option('--even-if-missing', WORDS[verb].evenIfMissing)
-      .action(
-        operate<DisableOptions>(shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options, command) => {
-          const { client, service } = options;
-          const pairs = pairsOfClient(shell, options);
-          const services = pairs.map((pair) => pair.service);
-          const secrets = openSecrets(shell, options);
-          const secret = await findStoppable(shell, secrets, options);
-          const found = { ...options, isDeleted: secret?.deletedAt !== undefined };
-          if (!(await isConfirmed(shell, plannedChanges(verb, services, found), options, command, secret))) return;
-          const setFlags = async () => {
-            const noteWait = (ms: number) => note(shell, `${STILL_UNDER_WAY}: waiting ${Math.ceil(ms / 1_000)} s.`);
-            const before = await changePairs<number | undefined>(shell, pairs, options, (admin, pair) =>
-              admin[verb](pair, noteWait),
-            );
-            const since = before.flatMap((time) => time ?? []);
-            if (since.length > 0) note(shell, `It was disabled before, since ${timeText(Math.min(...since))}.`);
-          };
-          const change = { disable, enable }[verb];
-          const secret_denied = service === undefined ? await change(shell, setFlags, secrets, found) : undefined;
-          if (service !== undefined) await setFlags();
-          const members = { services, disabled: verb === 'disable', within_seconds: 60, secret_denied };
-          answer(shell, options, members, `${client} is ${verb}d on ${services.join(', ')}\n`);
-          note(shell, withNames(WORDS[verb].effect, options));
-          if (service !== undefined) note(shell, withNames(WORDS[verb].flagAlone, options));
-          else if (verb === 'disable' && !secret_denied) note(shell, secretState(false, found));
-        }),
-      );
+      .option('--even-if-missing', WORDS[verb].evenIfMissing);
+    operate<DisableOptions>(command, shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options) => {
+      const { client, service } = options;
+      const pairs = pairsOfClient(shell, options);
+      const services = pairs.map((pair) => pair.service);
+      const secrets = openSecrets(shell, options);
+      const secret = await findStoppable(shell, secrets, options);
+      const found = { ...options, isDeleted: secret?.deletedAt !== undefined };
+      if (!(await isConfirmed(shell, plannedChanges(verb, services, found), options, command, secret))) return;
+      const setFlags = async () => {
+        const noteWait = (ms: number) => note(shell, `${STILL_UNDER_WAY}: waiting ${Math.ceil(ms / 1_000)} s.`);
+        const before = await changePairs<number | undefined>(shell, pairs, options, (admin, pair) =>
+          admin[verb](pair, noteWait),
+        );
+        const since = before.flatMap((time) => time ?? []);
+        if (since.length > 0) note(shell, `It was disabled before, since ${timeText(Math.min(...since))}.`);
+      };
+      const change = { disable, enable }[verb];
+      const secret_denied = service === undefined ? await change(shell, setFlags, secrets, found) : undefined;
+      if (service !== undefined) await setFlags();
+      const members = { services, disabled: verb === 'disable', within_seconds: 60, secret_denied };
+      answer(shell, options, members, `${client} is ${verb}d on ${services.join(', ')}\n`);
+      note(shell, withNames(WORDS[verb].effect, options));
+      if (service !== undefined) note(shell, withNames(WORDS[verb].flagAlone, options));
+      else if (verb === 'disable' && !secret_denied) note(shell, secretState(false, found));
+    });
   }
 }
 

@@ -26,29 +26,31 @@ import { openPairs } from './pair-changes.ts';
 
 /** Adds `client list` and `client show`, which show the states of pairs by their records, and the secrets' versions. */
 export function addListCommands(parent: Command, shell: Shell): void {
-  const show = operate<ListOptions>(shell, ['SECRETS_MANAGER', 'DYNAMODB'], async (options) => {
-    const { environment, client, service } = options;
-    const secrets = openSecrets(shell, options);
-    const all = client === undefined ? await secrets.list() : [await findSecret(secrets, client)];
-    const some = all.filter((secret) => service === undefined || hasService(secret, service));
-    const clients = await lookAt(shell, some, secrets, options);
-    const shown = clients.map(members);
-    answer(shell, options, client === undefined ? { clients: shown } : { ...shown[0] }, textOf(shell, clients));
-    if (client === undefined && environment !== LOCAL_ENVIRONMENT) note(shell, STALE);
-    if (clients.length === 0) note(shell, EMPTY);
-    noteMalformed(shell, clients, environment);
-    noteCredentials(shell, clients, environment);
-  });
-  addAwsOptions(parent.command('list'))
+  const list = addAwsOptions(parent.command('list'))
     .description('Show state, last proof and token of each pair, and the versions of the credential, never a value.')
     .option('--service <name>', 'the clients of this service only', parseName)
-    .addHelpText('after', STATES)
-    .action(show);
-  addAwsOptions(parent.command('show'))
+    .addHelpText('after', STATES);
+  const show = addAwsOptions(parent.command('show'))
     .description('Show one client as client list does, and as it is now.')
     .argument('<client>', 'the client', parseName)
-    .addHelpText('after', STATES)
-    .action(show);
+    .addHelpText('after', STATES);
+  for (const command of [list, show]) {
+    operate<ListOptions>(command, shell, ['SECRETS_MANAGER', 'DYNAMODB'], (options) => showClients(shell, options));
+  }
+}
+
+async function showClients(shell: Shell, options: ListOptions): Promise<void> {
+  const { environment, client, service } = options;
+  const secrets = openSecrets(shell, options);
+  const all = client === undefined ? await secrets.list() : [await findSecret(secrets, client)];
+  const some = all.filter((secret) => service === undefined || hasService(secret, service));
+  const clients = await lookAt(shell, some, secrets, options);
+  const shown = clients.map(members);
+  answer(shell, options, client === undefined ? { clients: shown } : { ...shown[0] }, textOf(shell, clients));
+  if (client === undefined && environment !== LOCAL_ENVIRONMENT) note(shell, STALE);
+  if (clients.length === 0) note(shell, EMPTY);
+  noteMalformed(shell, clients, environment);
+  noteCredentials(shell, clients, environment);
 }
 
 const EMPTY = 'There is no client yet: is this the right environment? client put --create makes a client.';

@@ -32,7 +32,7 @@ import { headersOf, prepareCredential, readAs, readCredential } from './credenti
 /** Adds `client put`, which stores a credential next to the current version, checks it, and only then promotes it. */
 export function addPutCommand(parent: Command, shell: Shell): void {
   const key = new Option('--kms-key-id <key>', 'the key that encrypts a new secret').env('TOKEN_BROKER_KMS_KEY_ID');
-  addForceOptions(addChangeOptions(addConnectionOptions(parent.command('put'))))
+  const command = addForceOptions(addChangeOptions(addConnectionOptions(parent.command('put'))))
     .description('Store a new credential, check it on each service of the client, and promote it if all accept it.')
     .argument('<client>', 'the client', parseName)
     .configureOutput({
@@ -42,8 +42,8 @@ export function addPutCommand(parent: Command, shell: Shell): void {
     .option('--services <names>', 'the services of the client, separated by commas, or all', parseServices)
     .option('--expires <day>', 'the day (UTC) on which the credential ends, such as 2027-03-01', parseDay)
     .addOption(key)
-    .addHelpText('after', HELP)
-    .action(operate<PutOptions>(shell, ['SECRETS_MANAGER'], (options, command) => put(shell, options, command)));
+    .addHelpText('after', HELP);
+  operate<PutOptions>(command, shell, ['SECRETS_MANAGER'], (options) => put(shell, options, command));
 }
 
 const IN_HISTORY =
@@ -93,7 +93,8 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   const changes = [
     plannedChange(before, names.join(', '), options),
     ...(before ? servicesChanges(shell, before, pairs, environment) : []),
-    ...writtenChanges(headers, prepared?.blanks),
+    ...(headers.length > 0 ? [NEEDS_HEADERS] : []),
+    ...(prepared?.blanks ?? []),
     ...expiryChanges(prepared?.expiries, expires, before, command),
     ...(before && prepared ? await clientIdChanges(shell, secrets, prepared.text, names, options) : []),
   ];
@@ -160,11 +161,6 @@ function plannedChange(before: ClientSecret | undefined, where: string, options:
   if (versionWith('AWSCURRENT', before) === undefined)
     return `stores the first version of the secret ${secret}, in use at once, untried, and checks it on ${where}`;
   return `stores another version of the secret ${secret}, checks it on ${where}, and promotes it ${conditionOf(options)}`;
-}
-
-/** Describes what the credential contains beside the client_id and the secret. */
-function writtenChanges(headers: readonly string[], blanks: readonly string[] = []): readonly string[] {
-  return headers.length === 0 ? blanks : [NEEDS_HEADERS, ...blanks];
 }
 
 /**

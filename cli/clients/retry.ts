@@ -16,44 +16,42 @@ import { changePairs, pairsOfClient } from './pair-changes.ts';
 
 /** Adds `client retry`, which clears latches, holds and pauses, so that credentials are sent again. */
 export function addRetryCommand(parent: Command, shell: Shell): void {
-  addChangeCommand(parent, 'retry', '[client]')
+  const retry = addChangeCommand(parent, 'retry', '[client]')
     .description('Let the broker send rejected, held or paused credentials again, once their service works again.')
     .option('--service <name>', 'on this service only; without a client: for every client of it', parseName)
-    .option('--rejected', 'without a client: latched versions too; with a client they always are')
-    .action(
-      operate<RetryOptions>(shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options, command) => {
-        const { environment, client, service } = options;
-        if (client === undefined && service === undefined) command.error('error: name a client, --service, or both');
-        const keepsLatches = client === undefined && !options.rejected;
-        const { pairs, secrets } = await retriedPairs(shell, options);
-        const what = `${keepsLatches ? '' : 'latches, '}holds and pauses`;
-        const change = `lets ${namesOf(pairs)} be sent again: clears ${what} in the table ${tableName(environment)}`;
-        const risks = await changePairs(shell, pairs, options, (admin, pair) => riskOf(admin, pair, secrets));
-        const latched = risks.filter(({ isLatched }) => isLatched).length;
-        const held = risks.filter(({ isHeld }) => isHeld).length;
-        const changes = [
-          change,
-          ...riskText(keepsLatches ? 0 : latched, 'latched', 'up to three more rejected log-ins'),
-          ...riskText(held, 'held and unproven', 'one more rejected log-in'),
-        ];
-        if (!(await isConfirmed(shell, changes, options, command, secrets[0]))) return;
-        const clear = async (admin: PairAdmin, pair: Pair) => {
-          const { rejected, held, pause } = await admin.clear(pair, keepsLatches);
-          const versions = keepsLatches ? [] : [...rejected.keys()];
-          return { ...pair, versions, holds: [...held.keys()], pause: pause !== undefined };
-        };
-        const cleared = await changePairs(shell, pairs, options, clear);
-        const rows = cleared.map(({ versions, holds, pause, ...pair }) => {
-          return [pair.client, pair.service, short(versions), short(holds), pause ? 'ended' : '-'];
-        });
-        const header = ['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'];
-        answer(shell, options, { cleared }, tableText(header, rows, shell));
-        const isAny = cleared.some(({ versions, holds, pause }) => versions.length > 0 || holds.length > 0 || pause);
-        const sent = keepsLatches ? HELD_AGAIN : SENT_AGAIN;
-        note(shell, isAny ? sent : `No version was ${keepsLatches ? '' : 'latched or '}held, and no pair was paused.`);
-        if (keepsLatches && latched > 0) note(shell, `${latched} latched: ${LATCHES_STAY}`);
-      }),
-    );
+    .option('--rejected', 'without a client: latched versions too; with a client they always are');
+  operate<RetryOptions>(retry, shell, ['DYNAMODB', 'SECRETS_MANAGER'], async (options) => {
+    const { environment, client, service } = options;
+    if (client === undefined && service === undefined) retry.error('error: name a client, --service, or both');
+    const keepsLatches = client === undefined && !options.rejected;
+    const { pairs, secrets } = await retriedPairs(shell, options);
+    const what = `${keepsLatches ? '' : 'latches, '}holds and pauses`;
+    const change = `lets ${namesOf(pairs)} be sent again: clears ${what} in the table ${tableName(environment)}`;
+    const risks = await changePairs(shell, pairs, options, (admin, pair) => riskOf(admin, pair, secrets));
+    const latched = risks.filter(({ isLatched }) => isLatched).length;
+    const held = risks.filter(({ isHeld }) => isHeld).length;
+    const changes = [
+      change,
+      ...riskText(keepsLatches ? 0 : latched, 'latched', 'up to three more rejected log-ins'),
+      ...riskText(held, 'held and unproven', 'one more rejected log-in'),
+    ];
+    if (!(await isConfirmed(shell, changes, options, retry, secrets[0]))) return;
+    const clear = async (admin: PairAdmin, pair: Pair) => {
+      const { rejected, held, pause } = await admin.clear(pair, keepsLatches);
+      const versions = keepsLatches ? [] : [...rejected.keys()];
+      return { ...pair, versions, holds: [...held.keys()], pause: pause !== undefined };
+    };
+    const cleared = await changePairs(shell, pairs, options, clear);
+    const rows = cleared.map(({ versions, holds, pause, ...pair }) => {
+      return [pair.client, pair.service, short(versions), short(holds), pause ? 'ended' : '-'];
+    });
+    const header = ['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'];
+    answer(shell, options, { cleared }, tableText(header, rows, shell));
+    const isAny = cleared.some(({ versions, holds, pause }) => versions.length > 0 || holds.length > 0 || pause);
+    const sent = keepsLatches ? HELD_AGAIN : SENT_AGAIN;
+    note(shell, isAny ? sent : `No version was ${keepsLatches ? '' : 'latched or '}held, and no pair was paused.`);
+    if (keepsLatches && latched > 0) note(shell, `${latched} latched: ${LATCHES_STAY}`);
+  });
 }
 
 interface RetryOptions extends ChangeOptions {

@@ -14,69 +14,64 @@ import { addChangeCommand, addChangeOptions, type ChangeOptions, isConfirmed } f
 
 /** Adds `client check`, `promote` and `rollback`, which try a credential and change its current version. */
 export function addVersionCommands(parent: Command, shell: Shell): void {
-  addConnectionOptions(parent.command('check'))
+  const check = addConnectionOptions(parent.command('check'))
     .description('Let the broker check whether the credential of a client works; needs the operation check.')
     .argument('<client>', 'the client', parseName)
     .option('--service <name>', 'on this service only', parseName)
-    .addOption(new Option('--stage <stage>', 'the version').choices(SECRET_STAGES).default('AWSCURRENT'))
-    .action(
-      operate<CheckOptions>(shell, [], async (options, command) => {
-        const { environment, client, service, stage, json } = options;
-        if (service === undefined) checkEndpoints(shell, options, ['SECRETS_MANAGER'], command);
-        const broker = connect(shell, options, command);
-        const pairs = service === undefined ? await pairsOf(shell, options) : [{ client, service }];
-        const checks = await askInTurn(shell, broker, pairs, stage, options);
-        if (json) printJson(shell, { environment, client, stage, checks: checks.map((check) => checkMembers(check)) });
-        else printChecks(shell, checks, environment);
-        if (!checks.every((check) => findingOf(check) === 'accepted')) shell.exitCode = 1;
-      }),
-    );
+    .addOption(new Option('--stage <stage>', 'the version').choices(SECRET_STAGES).default('AWSCURRENT'));
+  operate<CheckOptions>(check, shell, [], async (options) => {
+    const { environment, client, service, stage, json } = options;
+    if (service === undefined) checkEndpoints(shell, options, ['SECRETS_MANAGER'], check);
+    const broker = connect(shell, options, check);
+    const pairs = service === undefined ? await pairsOf(shell, options) : [{ client, service }];
+    const checks = await askInTurn(shell, broker, pairs, stage, options);
+    if (json) printJson(shell, { environment, client, stage, checks: checks.map((check) => checkMembers(check)) });
+    else printChecks(shell, checks, environment);
+    if (!checks.every((check) => findingOf(check) === 'accepted')) shell.exitCode = 1;
+  });
 
-  addForceOptions(addChangeOptions(addConnectionOptions(parent.command('promote'))))
+  const promote = addForceOptions(addChangeOptions(addConnectionOptions(parent.command('promote'))))
     .description('Make the pending version current, if every service accepts it.')
-    .argument('<client>', 'the client', parseName)
-    .action(
-      operate<PromoteOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { environment, client, force } = options;
-        const broker = connect(shell, options, command);
-        const secrets = openSecrets(shell, options);
-        const { secret, version } = await findVersion(secrets, client, 'AWSPENDING');
-        const pairs = provablePairs(shell, secret, environment, version);
-        const services = servicesChanges(shell, secret, pairs, environment);
-        // The check decides, not a person. Confirm only a forced promotion or a dry run.
-        if (force || options.dryRun) {
-          const changes = [`makes version ${version} of ${client} current, ${conditionOf(options)}`, ...services];
-          if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        } else for (const change of services) note(shell, `Promoting it ${change}.`);
-        const checks = await askInTurn(shell, broker, pairs, 'AWSPENDING', options);
-        await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks }, secret);
-      }),
-    );
+    .argument('<client>', 'the client', parseName);
+  operate<PromoteOptions>(promote, shell, ['SECRETS_MANAGER'], async (options) => {
+    const { environment, client, force } = options;
+    const broker = connect(shell, options, promote);
+    const secrets = openSecrets(shell, options);
+    const { secret, version } = await findVersion(secrets, client, 'AWSPENDING');
+    const pairs = provablePairs(shell, secret, environment, version);
+    const services = servicesChanges(shell, secret, pairs, environment);
+    // The check decides, not a person. Confirm only a forced promotion or a dry run.
+    if (force || options.dryRun) {
+      const changes = [`makes version ${version} of ${client} current, ${conditionOf(options)}`, ...services];
+      if (!(await isConfirmed(shell, changes, options, promote, secret))) return;
+    } else for (const change of services) note(shell, `Promoting it ${change}.`);
+    const checks = await askInTurn(shell, broker, pairs, 'AWSPENDING', options);
+    await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks }, secret);
+  });
 
-  addChangeCommand(parent, 'rollback')
-    .description('Make the previous version current again, at once and without checking it.')
-    .action(
-      operate<ClientChange>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { client, environment } = options;
-        const secrets = openSecrets(shell, options);
-        const { secret, version } = await findVersion(secrets, client, 'AWSPREVIOUS');
-        const current = versionWith('AWSCURRENT', secret);
-        const { dates } = await secrets.dated(secret);
-        const storedAt = (id = '') => dates.get(id) ?? 0;
-        const expiry = secret.expiriesOf.get(version);
-        const changes = [
-          `makes version ${version} of ${client} current, unchecked, in place of ${current}`,
-          ...(expiry === undefined ? [] : [`brings back a credential with an end: ${expiry}`]),
-          ...(storedAt(version) > storedAt(current) ? ['undoes a rollback: it is newer than the current version'] : []),
-          ...servicesChanges(shell, secret, checkedPairs(shell, secret, environment, version), environment),
-        ];
-        if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        // AWS would also make a version current that another operator has discarded meanwhile.
-        if ((await findVersion(secrets, client, 'AWSPREVIOUS')).version !== version) throw secretChanged();
-        await secrets.makeCurrent(secret, version);
-        printOutcome(shell, options, { version, stage: 'AWSCURRENT', checks: [] }, ROLLED_BACK);
-      }),
-    );
+  const rollback = addChangeCommand(parent, 'rollback').description(
+    'Make the previous version current again, at once and without checking it.',
+  );
+  operate<ClientChange>(rollback, shell, ['SECRETS_MANAGER'], async (options) => {
+    const { client, environment } = options;
+    const secrets = openSecrets(shell, options);
+    const { secret, version } = await findVersion(secrets, client, 'AWSPREVIOUS');
+    const current = versionWith('AWSCURRENT', secret);
+    const { dates } = await secrets.dated(secret);
+    const storedAt = (id = '') => dates.get(id) ?? 0;
+    const expiry = secret.expiriesOf.get(version);
+    const changes = [
+      `makes version ${version} of ${client} current, unchecked, in place of ${current}`,
+      ...(expiry === undefined ? [] : [`brings back a credential with an end: ${expiry}`]),
+      ...(storedAt(version) > storedAt(current) ? ['undoes a rollback: it is newer than the current version'] : []),
+      ...servicesChanges(shell, secret, checkedPairs(shell, secret, environment, version), environment),
+    ];
+    if (!(await isConfirmed(shell, changes, options, rollback, secret))) return;
+    // AWS would also make a version current that another operator has discarded meanwhile.
+    if ((await findVersion(secrets, client, 'AWSPREVIOUS')).version !== version) throw secretChanged();
+    await secrets.makeCurrent(secret, version);
+    printOutcome(shell, options, { version, stage: 'AWSCURRENT', checks: [] }, ROLLED_BACK);
+  });
 }
 
 interface CheckOptions extends ClientOptions, ConnectionOptions {
@@ -108,63 +103,59 @@ const ROLLED_BACK = `It is unchecked: client check tries it. ${TAKES_EFFECT} The
 
 /** Adds `client discard`, `delete` and `restore`, which discard a version, or mark a secret for deletion. */
 export function addDeletionCommands(parent: Command, shell: Shell): void {
-  addChangeCommand(parent, 'discard')
+  const discard = addChangeCommand(parent, 'discard')
     .description('Discard the pending version of a credential, or the previous version.')
-    .option('--previous', 'the previous version, after a leak: the broker never falls back to it')
-    .action(
-      operate<ClientChange & { readonly previous?: boolean }>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { client, previous } = options;
-        const secrets = openSecrets(shell, options);
-        const stage = previous ? 'AWSPREVIOUS' : 'AWSPENDING';
-        const { secret, version } = await findVersion(secrets, client, stage);
-        // A rotation function can leave AWSPENDING on every version, and client promote would reach it.
-        const isPending = previous && versionWith('AWSPENDING', secret) === version;
-        const stages = isPending ? (['AWSPENDING', stage] as const) : ([stage] as const);
-        const changes = [
-          `removes ${stages.join(' and ')} from version ${version} of ${client}, which no command can restore`,
-          ...(previous
-            ? [`leaves ${client} without a version to fall back to: unless it leaked, run client check first`]
-            : []),
-        ];
-        if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        for (const stage of stages) await secrets.moveStage(client, stage, version);
-        answer(shell, options, { discarded: version }, `${client}: version ${version} is discarded\n`);
-      }),
-    );
+    .option('--previous', 'the previous version, after a leak: the broker never falls back to it');
+  operate<ClientChange & { readonly previous?: boolean }>(discard, shell, ['SECRETS_MANAGER'], async (options) => {
+    const { client, previous } = options;
+    const secrets = openSecrets(shell, options);
+    const stage = previous ? 'AWSPREVIOUS' : 'AWSPENDING';
+    const { secret, version } = await findVersion(secrets, client, stage);
+    // A rotation function can leave AWSPENDING on every version, and client promote would reach it.
+    const isPending = previous && versionWith('AWSPENDING', secret) === version;
+    const stages = isPending ? (['AWSPENDING', stage] as const) : ([stage] as const);
+    const changes = [
+      `removes ${stages.join(' and ')} from version ${version} of ${client}, which no command can restore`,
+      ...(previous
+        ? [`leaves ${client} without a version to fall back to: unless it leaked, run client check first`]
+        : []),
+    ];
+    if (!(await isConfirmed(shell, changes, options, discard, secret))) return;
+    for (const stage of stages) await secrets.moveStage(client, stage, version);
+    answer(shell, options, { discarded: version }, `${client}: version ${version} is discarded\n`);
+  });
 
-  addChangeCommand(parent, 'delete')
-    .description('Mark the secret of a client for deletion; it can be restored for 30 days.')
-    .action(
-      operate<ClientChange>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { environment, client } = options;
-        const secrets = openSecrets(shell, options);
-        const secret = await findSecret(secrets, client);
-        if (secret.deletedAt !== undefined) throw stateFailure('secret-deleted');
-        const name = secretName(environment, client);
-        const changes = [`marks the secret ${name} for deletion, which client restore can undo for 30 days`];
-        if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        const goneAt = await secrets.delete(client);
-        const marked = `${client} is marked, to be deleted on ${timeText(goneAt.getTime())}\n`;
-        answer(shell, options, { secret: name, deleted_at: goneAt.toISOString() }, marked);
-        note(shell, 'The broker stops using it with its next check, and at the latest when the token in use expires.');
-        note(shell, `Until then client restore ${client} undoes this.`);
-      }),
-    );
+  const remove = addChangeCommand(parent, 'delete').description(
+    'Mark the secret of a client for deletion; it can be restored for 30 days.',
+  );
+  operate<ClientChange>(remove, shell, ['SECRETS_MANAGER'], async (options) => {
+    const { environment, client } = options;
+    const secrets = openSecrets(shell, options);
+    const secret = await findSecret(secrets, client);
+    if (secret.deletedAt !== undefined) throw stateFailure('secret-deleted');
+    const name = secretName(environment, client);
+    const changes = [`marks the secret ${name} for deletion, which client restore can undo for 30 days`];
+    if (!(await isConfirmed(shell, changes, options, remove, secret))) return;
+    const goneAt = await secrets.delete(client);
+    const marked = `${client} is marked, to be deleted on ${timeText(goneAt.getTime())}\n`;
+    answer(shell, options, { secret: name, deleted_at: goneAt.toISOString() }, marked);
+    note(shell, 'The broker stops using it with its next check, and at the latest when the token in use expires.');
+    note(shell, `Until then client restore ${client} undoes this.`);
+  });
 
-  addChangeCommand(parent, 'restore')
-    .description('Remove the mark for deletion from the secret of a client.')
-    .action(
-      operate<ClientChange>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { environment, client } = options;
-        const secrets = openSecrets(shell, options);
-        const secret = await findSecret(secrets, client);
-        const name = secretName(environment, client);
-        const changes = [`removes the mark for deletion from the secret ${name}`];
-        if (secret.deletedAt === undefined) note(shell, `${client} is not marked for deletion.`);
-        else if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        else await secrets.restore(client);
-        answer(shell, options, { secret: name }, `${client} has its secret\n`);
-        note(shell, `client check ${client} shows whether its credential works.`);
-      }),
-    );
+  const restore = addChangeCommand(parent, 'restore').description(
+    'Remove the mark for deletion from the secret of a client.',
+  );
+  operate<ClientChange>(restore, shell, ['SECRETS_MANAGER'], async (options) => {
+    const { environment, client } = options;
+    const secrets = openSecrets(shell, options);
+    const secret = await findSecret(secrets, client);
+    const name = secretName(environment, client);
+    const changes = [`removes the mark for deletion from the secret ${name}`];
+    if (secret.deletedAt === undefined) note(shell, `${client} is not marked for deletion.`);
+    else if (!(await isConfirmed(shell, changes, options, restore, secret))) return;
+    else await secrets.restore(client);
+    answer(shell, options, { secret: name }, `${client} has its secret\n`);
+    note(shell, `client check ${client} shows whether its credential works.`);
+  });
 }

@@ -25,20 +25,21 @@ export function addAwsOptions(command: Command): Command {
   return command.option('--region <region>', text, parseRegion).option('--json', 'answer in JSON');
 }
 
-/** Returns a command's action: checks its AWS stand-ins, makes its argument the option `client`, explains failures. */
+/** Lets a command do its work: checks its AWS stand-ins, makes its argument the option `client`, explains failures. */
 export function operate<Options extends CommandOptions>(
+  command: Command,
   shell: Shell,
   standIns: readonly StandIn[],
-  work: (options: Options, command: Command) => Promise<void>,
-) {
-  return async function (this: Command): Promise<void> {
-    const options = { ...this.optsWithGlobals<Options & { service?: string }>(), client: this.processedArgs[0] };
-    checkEndpoints(shell, options, standIns, this);
+  work: (options: Options) => Promise<void>,
+): void {
+  command.action(async () => {
+    const options = { ...command.optsWithGlobals<Options & { service?: string }>(), client: command.processedArgs[0] };
+    checkEndpoints(shell, options, standIns, command);
     await explainFailure(shell, options, async () => {
-      checkService(shell, options.service, options.environment, this);
-      await work(options, this);
+      checkService(shell, options.service, options.environment, command);
+      await work(options);
     });
-  };
+  });
 }
 
 /** Writes the answer of a command on stdout: as text, or in JSON with the environment and the client. */
