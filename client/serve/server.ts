@@ -82,7 +82,8 @@ export async function startServer({ broker, note, hasToken = true, forwarding, .
       const { method, url: path, headers } = request;
       refuseForeign(request);
       const shown = access.inHeaders(headers);
-      if (method === 'GET' && path === '/ping') {
+      // Some checks of a container's health send a HEAD.
+      if (/^(GET|HEAD)$/.test(`${method}`) && path === '/ping') {
         // Another server asks whose key a file contains.
         const challenge = headers['x-token-broker-challenge'];
         return respond(200, { ok: true }, challenge ? { 'x-token-broker-proof': proofOf(key, `${challenge}`) } : {});

@@ -104,11 +104,13 @@ describe('POST /token', () => {
 
 describe('the other paths', () => {
   it('are POST /whoami, with the role of the process, and GET /ping, which needs no key', async () => {
-    const { ask } = await startWorld();
+    const { ask, url } = await startWorld();
     const role = 'arn:aws:iam::111111111111:role/fake';
     const rules = [{ clients: 'all', services: 'all', operations: ['token', 'check'] }];
     expect((await ask({ path: '/whoami', body: '' })).json).toEqual({ role, account: '111111111111', rules });
     expect(await ask({ path: '/ping', method: 'GET', headers: {} })).toMatchObject({ status: 200, json: { ok: true } });
+    // `wget --spider` sends a HEAD. @see eduard256/Strix#3, caidaoli/ccLoad#129
+    expect(await fetch(`${url}/ping`, { method: 'HEAD' })).toMatchObject({ status: 200 });
   });
 
   it.each([
