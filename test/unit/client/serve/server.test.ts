@@ -175,7 +175,10 @@ describe('the key', () => {
     expect(await detailOf(another({ headers: { 'content-type': FORM }, form }))).toBe(told);
     expect(await detailOf(another({ path: '/whoami' }))).toBe(told);
     expect(await detailOf(another({ path: '/ping', method: 'GET' }))).toBe(told);
-    expect(await detailOf(another({ headers: {} }))).toMatch(/^Send the key: /);
+    // @see matthewhand/mcp-openapi-proxy#24
+    for (const headers of [{}, { authorization: `Token ${KEY}` }]) {
+      expect(await detailOf(another({ headers }))).toMatch(/^Send the key: /);
+    }
   });
 
   it('in the body of JSON or of another form is no key', async () => {
