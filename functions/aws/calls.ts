@@ -3,17 +3,16 @@ import { isPlainWord } from '../broker/plain-word.ts';
 import { POLICY_KIND } from '../vocabulary.ts';
 
 /**
- * Runs `call` for at most the smaller of two limits, then throws `OutOfTime`. Without any time, the call is not made.
- * At the end the signal aborts the rest of the call, even after an answer.
+ * Runs `call` for at most this long, then throws `OutOfTime`. Without any time, the call is not made. At the end the
+ * signal aborts the rest of the call, even after an answer.
  */
-export async function withTimeLimit<Result>(timeoutMs: number, call: SignalledCall<Result>, clockMs = Infinity) {
-  const limitMs = Math.min(timeoutMs, clockMs);
-  if (limitMs <= 0) throw new OutOfTime();
+export async function withTimeLimit<Result>(timeoutMs: number, call: SignalledCall<Result>) {
+  if (timeoutMs <= 0) throw new OutOfTime();
   const abort = new AbortController();
   const end = Promise.withResolvers<never>();
   // The timer of a process that was frozen fires before the answer that arrived meanwhile is read. Another turn of the
   // event loop reads the answer first.
-  const timer = setTimeout(() => setImmediate(() => end.reject(new OutOfTime())), limitMs);
+  const timer = setTimeout(() => setImmediate(() => end.reject(new OutOfTime())), timeoutMs);
   try {
     // The race is necessary: an SDK obeys the signal while it sends and waits, but not while it looks for credentials.
     return await Promise.race([call(abort.signal), end.promise]);

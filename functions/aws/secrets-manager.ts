@@ -64,7 +64,7 @@ export async function readSecretVersion(
 ) {
   const read = (abortSignal: AbortSignal) =>
     withRetry(abortSignal, () => secretsManager.getSecretValue(asked, abortSignal));
-  const answer = await withTimeLimit(timeoutMs, read, deadline - now());
+  const answer = await withTimeLimit(Math.min(timeoutMs, deadline - now()), read);
   const { Name, VersionId: versionId, VersionStages, SecretString, SecretBinary } = answer;
   const stages: readonly unknown[] = Array.isArray(VersionStages) ? VersionStages : [];
   const hasStage = asked.VersionStage === undefined || stages.includes(asked.VersionStage);

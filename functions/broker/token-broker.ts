@@ -8,13 +8,7 @@ import { PairMemory } from './pair/memory.ts';
 import type { Pair, ServiceName } from './pair.ts';
 import type { Service } from './service.ts';
 
-/** Both answer by `deadline`, in epoch milliseconds, and add their work to `trace`. */
-export interface TokenBroker {
-  /** Returns a token of the pair that does not expire soon. @throws Problem with the reason why there is no token */
-  issue(caller: Caller, request: IssueRequest, deadline: number, trace: Trace): Promise<Issue>;
-  /** Reports whether the credential of a pair works. @throws Problem `access-denied`, or why there is no finding */
-  check(caller: Caller, request: CheckRequest, deadline: number, trace: Trace): Promise<CheckResult>;
-}
+export type TokenBroker = ReturnType<typeof createTokenBroker>;
 
 interface Dependencies extends Omit<Parameters<typeof createAcquireToken>[0], 'memory'> {
   readonly services: Readonly<Record<ServiceName, Service>>;
@@ -24,8 +18,11 @@ interface Dependencies extends Omit<Parameters<typeof createAcquireToken>[0], 'm
   readonly provenForMs: number;
 }
 
-/** Authorizes each call and answers it from memory if possible. Calls meet only at the lease, also in one instance. */
-export function createTokenBroker(dependencies: Dependencies): TokenBroker {
+/**
+ * Authorizes each call and answers it from memory if possible. Calls meet only at the lease, also in one instance. Both
+ * operations answer by `deadline`, in epoch milliseconds, and add their work to `trace`.
+ */
+export function createTokenBroker(dependencies: Dependencies) {
   const { services, authorize, settingsDigest, provenForMs, now } = dependencies;
   const memory = new PairMemory(now);
   const acquireToken = createAcquireToken({ ...dependencies, memory });
@@ -38,7 +35,8 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   );
 
   return {
-    async issue(caller, request, deadline, trace) {
+    /** Returns a token of the pair that does not expire soon. @throws Problem with the reason why there is no token */
+    async issue(caller: Caller, request: IssueRequest, deadline: number, trace: Trace): Promise<Issue> {
       const { pair, refused } = request;
       authorize(caller, 'token', pair);
       const call = callFor(pair, deadline, trace);
@@ -51,7 +49,8 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       return acquired.kind === 'token' ? { token: acquired.token, cache: 'none' } : acquired.answer;
     },
 
-    async check(caller, request, deadline, trace) {
+    /** Reports whether the credential of a pair works. @throws Problem `access-denied`, or why there is no finding */
+    async check(caller: Caller, request: CheckRequest, deadline: number, trace: Trace): Promise<CheckResult> {
       authorize(caller, 'check', request.pair);
       return checkCredential({ ...callFor(request.pair, deadline, trace), stage: request.stage });
     },

@@ -27,7 +27,7 @@ export function createCircuitBreaker(
     const leftMs = terms.deadline - now();
     if (failures >= MAX_FAILURES && !terms.settles) probe(leftMs);
     try {
-      const answer = await limitTime(timeoutMs, call, leftMs);
+      const answer = await limitTime(Math.min(timeoutMs, leftMs), call);
       failures = 0;
       return answer;
     } catch (error) {

@@ -64,15 +64,7 @@ const READING_PROBLEMS = {
   unavailable: ['secrets-unavailable', 'could not be read from Secrets Manager'],
 } as const satisfies Record<FailedReading['outcome'], readonly [ProblemType, string]>;
 
-/** The secrets of the clients as this instance has read them. */
-export interface SecretCache {
-  /**
-   * Returns the version with this stage. Trusts a version for 300 s and its absence for 5 s. While Secrets Manager is
-   * down, serves the last version for 24 h. A reading older than `readSince` counts only if it is stale, and then for
-   * 10 s. A reading that `deadline` cut off is not kept.
-   */
-  read(client: ClientName, stage: SecretStage, bounds: ReadBounds): Promise<SecretReading>;
-}
+export type SecretCache = ReturnType<typeof createSecretCache>;
 
 interface ReadBounds {
   readonly readSince: number;
@@ -81,11 +73,17 @@ interface ReadBounds {
   readonly acceptsSilence?: boolean;
 }
 
-export function createSecretCache({ readSecret, now }: { readSecret: ReadSecret; now: () => number }): SecretCache {
+/** Keeps the secrets of the clients as this instance has read them. */
+export function createSecretCache({ readSecret, now }: { readSecret: ReadSecret; now: () => number }) {
   const entries = new LruCache<Entry>(MAX_SECRETS, MAX_BYTES, bytesOf);
 
   return {
-    async read(client, stage, { readSince, deadline, acceptsSilence = false }) {
+    /**
+     * Returns the version with this stage. Trusts a version for 300 s and its absence for 5 s. While Secrets Manager
+     * is down, serves the last version for 24 h. A reading older than `readSince` counts only if it is stale, and then
+     * for 10 s. A reading that `deadline` cut off is not kept.
+     */
+    async read(client: ClientName, stage: SecretStage, { readSince, deadline, acceptsSilence = false }: ReadBounds) {
       const key = `${client}/${stage}`;
       const before = entries.get(key);
       const counts = before && (isSilence(before) ? acceptsSilence : isStale(before) || before.readAt >= readSince);

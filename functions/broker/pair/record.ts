@@ -106,11 +106,6 @@ export function isLatched(rejection: Rejection | undefined, now: number): boolea
   return delayMs === undefined || now < rejection.at + delayMs;
 }
 
-/** Returns whether the version has no chance left. */
-export function isSpent(rejection: Rejection | undefined): boolean {
-  return rejection !== undefined && rejection.count > CHANCE_DELAYS_MS.length;
-}
-
 /** Returns the problem that a caller sees during a pause or a hold. */
 export function waitProblem({ problem, until }: Wait, now: number, cause?: unknown): Problem {
   const { type, detail, shape } = problem;

@@ -1,5 +1,5 @@
 import type { Outcome } from './outcome.ts';
-import { isSpent, KEPT_WAIT_MS, type PairRecord } from './record.ts';
+import { KEPT_WAIT_MS, type PairRecord } from './record.ts';
 
 /** Returns the record under a new lease. A version that was rejected before uses its next chance before it is sent. */
 export function leased(
@@ -27,12 +27,8 @@ export function settled(record: PairRecord, id: string, outcome: Outcome): PairR
   const isHeard = outcome.kind !== 'failed' || !outcome.wait.unheard;
   const pause = isHeard && record.pause ? { ...record.pause, unheard: undefined } : record.pause;
   const free = isMine ? { ...record, lease: undefined, checked, pause } : record;
-  if (outcome.kind === 'rejected') {
-    // The service has counted the request, whichever lease is current. Counting beyond the last chance changes nothing.
-    return isSpent(record.rejected.get(version))
-      ? free
-      : { ...free, rejected: counted(record.rejected, version, id, at) };
-  }
+  // The service has counted the request, whichever lease is current.
+  if (outcome.kind === 'rejected') return { ...free, rejected: counted(record.rejected, version, id, at) };
   if (!isMine) return record;
   if (outcome.kind === 'accepted') {
     const proven = { ...free, rejected: without(record.rejected, version), held: without(record.held, holdKey) };

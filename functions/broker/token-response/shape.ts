@@ -52,15 +52,14 @@ function typeOf(value: unknown): Pick<ShapeMember, 'type' | 'length'> {
  * mask would reveal that the credential contains it. Shows another name if it is a plain word, no value of the answer
  * and no part of the credential. Masks all other names as `*`. They may be secrets, such as a token used as a key.
  */
-export function createPathPrinter(answer: unknown, credential: Credential | undefined): PrintPath {
+export function createPathPrinter(answer: unknown, credential: Credential): PrintPath {
   const texts = textsIn([answer], (object) => Object.values(object).map(openText)).filter(
     ({ length }) => length >= MIN_TEXT_LENGTH,
   );
-  const clientId = credential?.clientId.reveal() ?? '';
+  const clientId = credential.clientId.reveal();
   const plainId = plainText(clientId);
-  const plainSecrets = credential === undefined ? [] : secretsOf(credential).map(plainText);
+  const plainSecrets = secretsOf(credential).map(plainText);
   const repeats = (name: string) =>
-    credential === undefined ||
     repeatsCredential(name, credential) ||
     (name.length >= MIN_TEXT_LENGTH && plainSecrets.some((secret) => secret.includes(plainText(name)))) ||
     shows(name, clientId) ||

@@ -32,8 +32,8 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
     /** Set by the breaker right before each call. */
     let limitMs = Infinity;
     const limits = {
-      async limitTime<Result>(timeoutMs: number, call: SignalledCall<Result>, clockMs = Infinity) {
-        limitMs = Math.min(timeoutMs, clockMs);
+      async limitTime<Result>(timeoutMs: number, call: SignalledCall<Result>) {
+        limitMs = timeoutMs;
         if (limitMs <= 0) throw new OutOfTime();
         return call(NEVER_ABORTED);
       },

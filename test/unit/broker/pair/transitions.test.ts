@@ -81,8 +81,6 @@ describe('the outcome of a request', () => {
     const counted = settled(record, 'lost', OUTCOMES.rejected);
     expect(counted).toEqual({ ...record, rejected: new Map([['v1', { count: 2, at: AT, by: 'lost' }]]) });
     expect(settled(counted, 'lost', OUTCOMES.rejected)).toEqual(counted);
-    const spent = { ...record, rejected: latches({ v1: START }, 3) };
-    expect(settled(spent, 'lost', OUTCOMES.rejected)).toBe(spent);
   });
 
   it.each<[keyof typeof OUTCOMES, string, boolean]>([
