@@ -79,14 +79,9 @@ describe.each(SPELLINGS)('with %s marks, the command', (spelling) => {
 /** An operator's own words may be shown to that operator, so these marks have characters that no word has. */
 const { clientId, secret } = marksOf('odd');
 
-it.each([
-  ['JSON that breaks off', credentialOf(clientId, secret).slice(0, -9)],
-  ['the secret as a name', JSON.stringify({ [secret]: clientId })],
-])('the command "client put" says nothing of %s', async (_, input) => {
-  await expectSilence('odd', PUT, ENDPOINTS_NOWHERE, input);
-});
-
-it.each([
+it.each<[readonly string[], string?]>([
+  [PUT, credentialOf(clientId, secret).slice(0, -9)],
+  [PUT, JSON.stringify({ [secret]: clientId })],
   [[secret]],
   [[...PUT, `--secret=${secret}`]],
   [['client', 'put', 'acme', '--services', secret]],
@@ -95,8 +90,8 @@ it.each([
   [['client', 'rollback', `' is invalid.\n${secret}`]],
   [['client', 'disable', 'acme', '--yes', '--region', secret]],
   [['doctor', '--auth-url', `https://${clientId}:${secret}@auth.example.com`]],
-])('the command line says nothing of a secret in the wrong place: %j', async (args) => {
-  await expectSilence('odd', args, ENDPOINTS_NOWHERE);
+])('the command line says nothing of a secret in the wrong place: %j %j', async (args, input) => {
+  await expectSilence('odd', args, ENDPOINTS_NOWHERE, input);
 });
 
 const ENDPOINTS_NOWHERE = Object.fromEntries(ENDPOINTS.map((name) => [name, 'http://127.0.0.1:9']));

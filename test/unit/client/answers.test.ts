@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import type { TokenBroker, TokenBrokerOptions } from '../../../client/token-broker.ts';
+import type { CallOptions, TokenBroker, TokenBrokerOptions } from '../../../client/token-broker.ts';
 import { FINDINGS, PROOFS, THROTTLED_ADVICE } from '../../../functions/vocabulary.ts';
 import { ACCESS_TOKEN, checked, issued, problem } from './broker-answers.ts';
 import { NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
@@ -180,24 +180,17 @@ describe('a refusal by the access rules', () => {
     expect(server.requests).toMatchObject([signed, signed]);
   });
 
-  it.each([
-    [
-      'says that no rule names the role',
-      answerWith(200, { ...CALLER, rules: [] }),
-      / Your role .*no access rule names it$/,
-    ],
-    ['stays as it is with a broker that fails, which is asked once', problem('internal'), /\(request request-1\)$/],
-  ])('%s', async (_, answer, message) => {
-    const { broker, server, waits } = await startDenyingWorld(answer);
-    await expect(broker.token(PAIR)).rejects.toThrow(message);
-    expect({ requests: server.requests.length, waits }).toEqual({ requests: 2, waits: [] });
-  });
+  const AS_IT_IS = /^access-denied: .*\(request request-1\)$/;
+  const NO_RULE = answerWith(200, { ...CALLER, rules: [] });
 
-  it.each([
-    [3_000, 30_000],
-    [1_000, 2_000],
-  ])('stays as it is when that answer takes %d ms, in a call of at most %d ms', async (ms, longest) => {
-    const { broker } = await startDenyingWorld(tooLate(ms));
-    await expect(broker.token({ ...PAIR, deadline: NOW + longest })).rejects.toThrow(/^access-denied: .*request-1\)$/);
+  it.each<[string, () => Answer, RegExp, CallOptions?]>([
+    ['says that no rule names the role', () => NO_RULE, / Your role .*no access rule names it$/],
+    ['stays as it is with a broker that fails', () => problem('internal'), AS_IT_IS],
+    ['stays as it is when that answer takes 3 s', () => tooLate(3_000), AS_IT_IS],
+    ['stays as it is after half of what is left', () => tooLate(1_000), AS_IT_IS, { deadline: NOW + 2_000 }],
+  ])('%s, and asks once who was refused', async (_, answerOf, message, more) => {
+    const { broker, server, waits } = await startDenyingWorld(answerOf());
+    await expect(broker.token({ ...PAIR, ...more })).rejects.toThrow(message);
+    expect({ requests: server.requests.length, waits }).toEqual({ requests: 2, waits: [] });
   });
 });
