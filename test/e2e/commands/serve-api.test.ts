@@ -49,7 +49,7 @@ describe('token-broker serve --api', () => {
     expect(line).toEqual({ ...pair, method: 'GET', status: 200, ms: expect.any(Number) });
   });
 
-  it('answers 100 calls under way after SIGTERM, and ends with 0', async () => {
+  it('answers 100 calls under way after SIGTERM and no further one, and ends with 0', async () => {
     const gate = Promise.withResolvers<void>();
     const { url, received, child, end } = await begin({}, [], (response) => {
       response.write('first ');
@@ -60,6 +60,8 @@ describe('token-broker serve --api', () => {
     expect(received).toHaveLength(100);
     child.kill('SIGTERM');
     await once(child.stderr, 'data');
+    const ping = () => fetch(new URL('/ping', url)).then(String, ({ cause }) => cause.code);
+    await expect.poll(ping).toBe('ECONNREFUSED');
     gate.resolve();
     expect(new Set(await Promise.all(texts))).toEqual(new Set(['first last']));
     expect(await end).toMatchObject({ exitCode: 0 });
