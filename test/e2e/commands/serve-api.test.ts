@@ -61,7 +61,7 @@ describe('token-broker serve --api', () => {
     child.kill('SIGTERM');
     await once(child.stderr, 'data');
     const ping = () => fetch(new URL('/ping', url)).then(String, ({ cause }) => cause.code);
-    await expect.poll(ping).toBe('ECONNREFUSED');
+    await expect.poll(ping, { timeout: 20_000 }).toBe('ECONNREFUSED');
     gate.resolve();
     expect(new Set(await Promise.all(texts))).toEqual(new Set(['first last']));
     expect(await end).toMatchObject({ exitCode: 0 });

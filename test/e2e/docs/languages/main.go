@@ -11,19 +11,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
 func main() {
 	brokers := map[string]*BrokerToken{}
+	keys := credentials.NewStaticCredentialsProvider(os.Getenv("AWS_ACCESS_KEY_ID"),
+		os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN"))
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		order := append(strings.Split(lines.Text(), "\t"), "")
 		times, _ := strconv.Atoi(order[1])
 		pair := strings.Join(order[2:5], " ")
 		broker := brokers[pair]
 		if broker == nil {
-			broker = &BrokerToken{URL: order[2], Client: order[3], Service: order[4],
-				Keys: aws.CredentialsProviderFunc(keys)}
+			broker = &BrokerToken{URL: order[2], Client: order[3], Service: order[4], Keys: keys}
 			brokers[pair] = broker
 		}
 		if order[0] == "frozen" {
@@ -65,9 +66,4 @@ func told(token string, err error) string {
 		return "retryable " + err.Error()
 	}
 	return err.Error()
-}
-
-func keys(context.Context) (aws.Credentials, error) {
-	return aws.Credentials{AccessKeyID: os.Getenv("AWS_ACCESS_KEY_ID"),
-		SecretAccessKey: os.Getenv("AWS_SECRET_ACCESS_KEY"), SessionToken: os.Getenv("AWS_SESSION_TOKEN")}, nil
 }
