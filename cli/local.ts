@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { aborted, CommandFailure, explainFailure, terminalCommand } from '../client/commands/failure.ts';
+import { aborted, CommandFailure, terminalCommand } from '../client/commands/failure.ts';
 import { parseName } from '../client/commands/options.ts';
 import { note, printLine } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
@@ -9,43 +9,44 @@ import { LOCAL_ENVIRONMENT } from '../lib/settings/names.ts';
 import { readPort } from '../local/config.ts';
 import { INCIDENTS, TABLE_INCIDENTS } from '../local/incidents.ts';
 import { exportLine, powershellLines, type ShellFile, shellFile, unsetLines } from '../local/shell.ts';
+import { type CommandOptions, operate } from './shared/operate.ts';
 import { checkService } from './shared/settings.ts';
 
 /** Adds `env`, which prints the variables that make a terminal a caller of the broker of `npm start`. */
 export function addEnvCommand(program: Command, shell: Shell): void {
-  program
+  const env = program
     .command('env')
     .description(
       'Print, for eval, what makes a terminal a caller of the local broker; without a name, list its callers.',
     )
     .argument('[caller]', 'operator (a caller that may check), or the role name of a caller')
     .option('--unset', 'print the command that removes the variables')
-    .option('--powershell', 'print it for PowerShell, to be piped to Invoke-Expression')
-    .action(async (name: string | undefined, { unset, powershell }: EnvOptions, command: Command) => {
-      if (unset) {
-        for (const line of unsetLines(powershell)) printLine(shell, line);
-        return note(shell, NOT_RESTORED);
-      }
-      await explainFailure(shell, command.optsWithGlobals(), async () => {
-        const { callers } = readShellFile(portOf(shell, command));
-        const names = Object.keys(callers);
-        if (name === undefined) {
-          for (const caller of names) printLine(shell, caller);
-          return;
-        }
-        const variables = Object.hasOwn(callers, name) ? callers[name] : undefined;
-        if (variables === undefined) {
-          return command.error(`error: the local broker has no such caller: it has ${names.join(', ')}`);
-        }
-        for (const line of powershell ? powershellLines(variables) : [exportLine(variables)]) printLine(shell, line);
-      });
-    });
+    .option('--powershell', 'print it for PowerShell, to be piped to Invoke-Expression');
+  operate<LocalOptions>(env, shell, [], async ({ client: name, unset, powershell }) => {
+    if (unset) {
+      for (const line of unsetLines(powershell)) printLine(shell, line);
+      return note(shell, NOT_RESTORED);
+    }
+    const { callers } = readShellFile(portOf(shell, env));
+    const names = Object.keys(callers);
+    if (name === undefined) {
+      for (const caller of names) printLine(shell, caller);
+      return;
+    }
+    const variables = Object.hasOwn(callers, name) ? callers[name] : undefined;
+    if (variables === undefined) {
+      return env.error(`error: the local broker has no such caller: it has ${names.join(', ')}`);
+    }
+    for (const line of powershell ? powershellLines(variables) : [exportLine(variables)]) printLine(shell, line);
+  });
 }
 
 const NOT_RESTORED =
   'Variables that the terminal had before, such as AWS_PROFILE and AWS_REGION, are not restored: set them again, or open another terminal.';
 
-interface EnvOptions {
+interface LocalOptions extends CommandOptions {
+  /** The argument. */
+  readonly client?: string;
   readonly unset?: boolean;
   readonly powershell?: boolean;
 }
@@ -83,26 +84,22 @@ export function addServiceCommand(program: Command, shell: Shell): void {
     return new Option(`--${mode}`, says);
   });
   for (const flag of flags) command.addOption(flag);
-  command.action(async (service: string | undefined, chosen: Readonly<Record<string, boolean>>) => {
-    const options: { readonly environment: string } = command.optsWithGlobals();
+  operate<LocalOptions>(command, shell, [], async ({ environment, client: service }) => {
     const incidents: Readonly<Record<string, { readonly says: string }>> = service ? INCIDENTS : TABLE_INCIDENTS;
-    const [mode = '', ...others] = flags.filter((flag) => chosen[flag.attributeName()]).map((flag) => flag.name());
+    const chosen = flags.filter((flag) => command.getOptionValue(flag.attributeName()));
+    const [mode = '', ...others] = chosen.map((flag) => flag.name());
     const incident = incidents[mode];
     if (incident === undefined || others.length > 0) {
       const named = Object.keys(incidents).map((name) => `--${name}`);
       return command.error(`error: choose one of ${named.join(', ')} for ${service ?? 'the table, or name a service'}`);
     }
-    if (options.environment !== LOCAL_ENVIRONMENT) {
-      return command.error(
-        `error: only a service of npm start can be made to fail, not a service of "${options.environment}"`,
-      );
+    if (environment !== LOCAL_ENVIRONMENT) {
+      return command.error(`error: only a service of npm start can be made to fail, not a service of "${environment}"`);
     }
-    if (service !== undefined) checkService(shell, service, options.environment, command);
-    await explainFailure(shell, options, async () => {
-      const stage = service ?? 'table';
-      await orderLocalBroker(shell, '/incident', { service: stage, name: mode });
-      note(shell, `${stage}: ${incident.says}`);
-    });
+    checkService(shell, service, environment, command);
+    const stage = service ?? 'table';
+    await orderLocalBroker(shell, '/incident', { service: stage, name: mode });
+    note(shell, `${stage}: ${incident.says}`);
   });
 }
 
