@@ -38,8 +38,9 @@ describe('a command that changes something', () => {
     world,
   }) => {
     // A version of every stage.
-    await world.run('client put acme --yes --force --accept-rejected', { input: WRONG });
-    await world.run('client put acme --yes', { input: { ...WRONG, client_id: 'marked-other' } });
+    await world.store(WRONG, 'AWSCURRENT');
+    await world.store(WRONG);
+    await world.eventsSettled();
     const before = await stateOf(world);
     const place = /^In the environment local \(account 111111111111, region us-east-1\) this command\n- /m;
     const refused = await world.run('client put acme', { input: '{"marked' });
@@ -154,8 +155,8 @@ it('client delete says until when client restore can take the mark for deletion 
 });
 
 it('client discard throws away the version that waits, or the one before the current one', async ({ world }) => {
-  await world.run('client put acme --yes', { input: NEW });
-  await world.run('client put acme --yes', { input: WRONG });
+  await world.store(NEW, 'AWSCURRENT');
+  await world.store(WRONG);
   for (const options of ['', ' --previous']) {
     const discarded = /^acme: version \S+ is discarded\n$/;
     expect(await world.run(`client discard acme${options} --yes`)).toEqual(ended(0, discarded, /./));

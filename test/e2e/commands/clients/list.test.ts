@@ -169,22 +169,21 @@ describe('client list with the table', () => {
     expect(stdout).toMatch(/^ {2}customer-insights +unproven /m);
   });
 
-  it.for([80, 200])(
-    'fits into %i columns of a terminal: a line for each pair, whole words on stderr',
-    async (columns, { world }) => {
-      await world.addClient('umbrella', INSIGHTS, OLD);
-      await world.run('client put acme --yes --expires 2099-03-01', { input: NEW });
+  it('fits into 80 and 200 columns of a terminal: a line for each pair, whole words on stderr', async ({ world }) => {
+    await world.addClient('umbrella', INSIGHTS, OLD);
+    await world.run('client put acme --yes --expires 2099-03-01', { input: NEW });
+    const whole = await world.run('client list');
+    expect(whole.stdout).toMatch(/merchant-payment-cleansing +ok +\d{4}-\d\d-\d\dT/);
+    for (const columns of [80, 200]) {
       const { stdout, stderr } = await world.run('client list', { env: { COLUMNS: `${columns}` } });
       const lines = stdout.trimEnd().split('\n');
       expect(Math.max(...[...lines, ...stderr.split('\n')].map(({ length }) => length))).toBeLessThanOrEqual(columns);
       expect(lines).toHaveLength(columns === 80 ? 7 : 6);
       // The token of an hour may end on the next day.
       expect(stdout).toMatch(/^ {2}merchant-payment-cleansing +ok( +(\d{4}-\d\d-\d\d )?\d\d:\d\dZ){2}$/m);
-      const whole = await world.run('client list');
       expect(stderr.split(/\s+/)).toEqual(whole.stderr.split(/\s+/));
-      expect(whole.stdout).toMatch(/merchant-payment-cleansing +ok +\d{4}-\d\d-\d\dT/);
-    },
-  );
+    }
+  });
 
   it('shows what health found last, and the reason why a secret is malformed, with client rollback first', async ({
     world,

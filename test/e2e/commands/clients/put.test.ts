@@ -114,7 +114,8 @@ describe('client put', () => {
   });
 
   it('reports another client_id blanks and invisible characters, and shows none', async ({ world }) => {
-    const plan = async (input: object, env = {}) => (await world.run(PUT, { input, env })).stderr.match(/^- .*$/gm);
+    const plan = async (input: object, env = {}) =>
+      (await world.run('client put acme --dry-run', { input, env })).stderr.match(/^- .*$/gm);
     const [OTHER, BLANK] = [/changes the client_id: it differs/, /also stores the blank with which/];
     expect(await plan(WRONG)).toEqual([expect.any(String)]);
     const both = [expect.any(String), expect.stringMatching(BLANK), expect.stringMatching(OTHER)];
@@ -131,7 +132,7 @@ describe('client put', () => {
   it('reads no secret in use where a trail rings for each read', async ({ world }) => {
     const stored = { Name: 'token-broker/dev/acme', SecretString: JSON.stringify({ ...OLD, services: 'all' }) };
     await world.secretsManager.send(new CreateSecretCommand(stored));
-    const plan = async () => (await world.run(`${PUT} --environment dev`, { input: NEW })).stderr;
+    const plan = async () => (await world.run('client put acme --dry-run --environment dev', { input: NEW })).stderr;
     expect(await plan()).toMatch(/- changes the client_id: /);
     writeSettings({ dev: { ...environments.dev, trail: {} } });
     expect(await plan()).toMatch(/may change the client_id: .* cannot be read/);
