@@ -2,10 +2,8 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { parseApi } from '../../client/commands/serve.ts';
-import { startServer } from '../../client/serve/server.ts';
 import { createFakeBroker } from '../../client/testing.ts';
 import { parseCheckRequest, parseIssueRequest } from '../../functions/broker/http/request.ts';
 import { Problem } from '../../functions/broker/problem.ts';
@@ -21,6 +19,7 @@ import {
 } from '../../functions/vocabulary.ts';
 import { type Description, escaped, type Media, readContract, responseOf } from '../support/contract/openapi.ts';
 import { send } from '../support/requests.ts';
+import { startServing } from '../unit/client/serve/forward-world.ts';
 
 const CONTRACT = readContract();
 const SERVE: Description = parse(readFileSync('docs/serve.yaml', 'utf8'));
@@ -123,11 +122,7 @@ describe('docs/serve.yaml', () => {
       return fake.broker.token(request);
     };
     const broker = { ...fake.broker, token };
-    const apis = parseApi('customer-insights=http://127.0.0.1:9');
-    const forwarding = { apis, silenceMs: 60_000, log: () => undefined };
-    const note = () => undefined;
-    const server = await startServer({ broker, key: key['x-token-broker-key'], port: 0, note, forwarding });
-    onTestFinished(() => server.close(0));
+    const server = await startServing({ broker, key: key['x-token-broker-key'], api: 'http://127.0.0.1:9' });
     const answer = await send({ method, url: server.url + path, headers, body });
     const told = JSON.parse(answer.body);
     expect([answer.status, told.type ?? '']).toEqual([status, type]);
