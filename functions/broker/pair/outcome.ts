@@ -18,12 +18,9 @@ export type Outcome = Partial<Pick<PairRecord, 'checked'>> & {
   );
 
 /** Returns what a request changes in the record. A trial publishes no token. */
-export function outcomeOf(
-  call: Call,
-  { holdKey, record, version: { versionId: version } }: Pick<LeasedRequest, 'holdKey' | 'record' | 'version'>,
-  obtained: Obtained,
-  at: number,
-): Outcome {
+export function outcomeOf(call: Call, request: LeasedRequest, obtained: Obtained, at: number): Outcome {
+  const { holdKey, record } = request;
+  const { versionId: version } = request.version;
   const isPublished = !isTrial(call);
   const checked = isPublished ? undefined : { version, at, finding: findingOf(obtained) };
   const about = { version, holdKey, at, checked };

@@ -23,6 +23,7 @@ function setUp() {
   return {
     state,
     asked,
+    secrets,
     read: (readSince = -Infinity, deadline = Infinity, client = 'acme', stage: SecretStage = 'AWSCURRENT') =>
       secrets.read(client, stage, { readSince, deadline }),
   };
@@ -113,6 +114,21 @@ describe('while Secrets Manager is down', () => {
     state.now += 1;
     state.reading = found('v2');
     expect(await read()).toEqual(found('v2'));
+  });
+
+  it('the silence about an unknown secret counts for ten seconds for a call that accepts it, and for no other', async () => {
+    const { state, asked, secrets } = setUp();
+    state.reading = SECRETS_DOWN;
+    for (const [laterMs, acceptsSilence, reads] of [
+      [0, true, 1],
+      [10 * SECOND_MS - 1, true, 1],
+      [0, false, 2],
+      [10 * SECOND_MS, true, 3],
+    ] as const) {
+      state.now += laterMs;
+      const bounds = { readSince: -Infinity, deadline: Infinity, acceptsSilence };
+      expect([await secrets.read('acme', 'AWSCURRENT', bounds), asked.length]).toEqual([SECRETS_DOWN, reads]);
+    }
   });
 
   it.each<[SecretReading, SecretStage, object]>([

@@ -99,18 +99,15 @@ describe('what an instance remembers of a pair', () => {
     },
   );
 
-  const LONG = 't'.repeat(12 * 2 ** 20);
-  const wait = exampleWait(START);
-  const longWait = { ...wait, problem: { ...wait.problem, detail: LONG } };
-
-  it.each<[string, Partial<PairRecord>]>([
-    ['token', { token: exampleToken({ accessToken: new Redacted(LONG) }) }],
-    ['member that is passed through', { token: exampleToken({ passThrough: { tier: LONG } }) }],
-    ['pause', { pause: longWait }],
-    ['hold', { held: new Map([['v1:a', longWait]]) }],
-  ])('is bounded, at 64 MB with two bytes for each character of a %s', async (_, changes) => {
+  it('is bounded, at 64 MB with two bytes for each character that a service chooses', async () => {
     const { memory, learn } = setUp();
-    for (const client of ['a', 'b', 'c']) await learn({ ...EMPTY_RECORD, ...changes }, { ...PAIR, client });
+    // Three records have no room. Without any one of its four texts they have.
+    const long = 't'.repeat(3 * 2 ** 20);
+    const wait = exampleWait(START);
+    const longWait = { ...wait, problem: { ...wait.problem, detail: long } };
+    const token = exampleToken({ accessToken: new Redacted(long), passThrough: { tier: long } });
+    const record = { ...EMPTY_RECORD, token, pause: longWait, held: new Map([['v1:a', longWait]]) };
+    for (const client of ['a', 'b', 'c']) await learn(record, { ...PAIR, client });
     const known = ['a', 'b', 'c'].map((client) => memory.trusted({ ...PAIR, client }) !== undefined);
     expect(known).toEqual([false, true, true]);
   });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { parseCredential } from '../../../../functions/broker/credential/credential.ts';
 import type { Obtained } from '../../../../functions/broker/pair/obtain-token.ts';
 import { outcomeOf } from '../../../../functions/broker/pair/outcome.ts';
 import { EMPTY_RECORD, type PairRecord, type Wait } from '../../../../functions/broker/pair/record.ts';
@@ -10,8 +11,13 @@ import { HOUR_MS, SECOND_MS, START } from '../../../support/example.ts';
 import { exampleCall, exampleToken, exampleWait } from '../../../support/pair/pair-examples.ts';
 
 const KEY = 'v1:0000000000000000';
-const VERSION = { versionId: 'v1', stage: 'AWSCURRENT', text: new Redacted('') } as const;
 const LEASE = { id: 'mine', until: START };
+const TEXT = new Redacted('{"client_id":"id","secret":"secret"}');
+const REQUEST = {
+  ...{ lease: LEASE, holdKey: KEY, forced: false, timeoutMs: 4_000 },
+  version: { versionId: 'v1', stage: 'AWSCURRENT', text: TEXT },
+  credential: parseCredential(TEXT, 'customer-insights', { basicEncoding: 'raw', isOnlyService: true }),
+} as const;
 const SHAPE = { status: 429, contentType: 'none', bytes: 0, members: [] };
 
 const failed = (changes: { retryAfterSeconds?: number; shape?: typeof SHAPE } = {}): Obtained => ({
@@ -35,7 +41,7 @@ interface Options {
 /** The record after a request of v1, and what it made of it. */
 function settle(obtained: Obtained, { record, stage }: Options = {}, at = START) {
   const before = { ...EMPTY_RECORD, ...record };
-  const request = { holdKey: KEY, record: before, version: VERSION };
+  const request = { ...REQUEST, record: before };
   const outcome = outcomeOf(exampleCall({ stage }), request, obtained, at);
   return { outcome, record: settled({ ...before, lease: LEASE }, LEASE.id, outcome) };
 }
