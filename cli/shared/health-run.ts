@@ -70,7 +70,12 @@ export function findingsTable(pairs: readonly PairFinding[], shell?: Shell): str
     // The client does not have every service.
     return [client, ...services.map((service) => findings.get(service) ?? '-')];
   });
-  return tableText(['CLIENT', ...services], rows, shell);
+  const table = tableText(['CLIENT', ...services], rows, shell);
+  const columns = shell?.stdout.columns || Number.POSITIVE_INFINITY;
+  if (table.split('\n').every(({ length }) => length <= columns)) return table;
+  // The terminal is too narrow for a column for each service.
+  const listed = pairs.map((pair) => [pair.client, pair.service, findingText(pair)]);
+  return tableText(['CLIENT', 'SERVICE', 'FINDING'], listed, shell);
 }
 
 const findingText = ({ finding, cause }: PairFinding) => (cause === undefined ? finding : `${finding} (${cause})`);

@@ -50,7 +50,7 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       for await (const { SecretList = [] } of paginateListSecrets({ client }, input, send)) {
         secrets.push(...SecretList.flatMap((entry) => readSecret(entry, prefix) ?? []));
       }
-      return secrets.toSorted((a, b) => (a.client < b.client ? -1 : 1));
+      return secrets.toSorted((a, b) => a.client.localeCompare(b.client, 'en', { numeric: true }));
     },
 
     async find(name: string): Promise<ClientSecret | undefined> {

@@ -1,8 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect } from 'vitest';
+import { findingsTable } from '../../../cli/shared/health-run.ts';
 import { checked } from '../../unit/client/broker-answers.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, beginCommandLine, ended, runCommandLine } from './shared/command-line.ts';
+import { answering, beginCommandLine, ended, openShell, runCommandLine } from './shared/command-line.ts';
 import { it, SERVICES, WRONG } from './shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
@@ -13,6 +14,23 @@ describe('health', () => {
   it('shows a table of clients and services, and ends with 0 when all is well', async ({ world }) => {
     const table = `CLIENT  ${INSIGHTS}  ${CLEANSING}\nacme    accepted           accepted\n`;
     expect(await world.run('health')).toEqual(ended(0, table, summary('2 pairs: 2 accepted')));
+  });
+
+  /** @see Flexget/Flexget#1361 */
+  it.each([
+    [80, 13, /^acme +service-0 +accepted$/],
+    [200, 2, /^acme(?: +accepted){12}$/],
+  ])('fits twelve services into %i columns of a terminal, in %i lines', (columns, count, first) => {
+    const service = (index: number) => ({ client: 'acme', service: `service-${index}`, finding: 'accepted' }) as const;
+    const { shell } = openShell({ COLUMNS: `${columns}` });
+    const lines = findingsTable(
+      Array.from({ length: 12 }, (_, index) => service(index)),
+      shell,
+    )
+      .trimEnd()
+      .split('\n');
+    expect([lines.length, lines[1]]).toEqual([count, expect.stringMatching(first)]);
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(columns);
   });
 
   it('names the clients whose credential is old, which alone is nothing wrong', async ({ world }) => {

@@ -96,12 +96,13 @@ describe('client list', () => {
     expect(stderr).toMatch(/^What health found last cannot be read \(memory-AccessDeniedException\)\.$/m);
   });
 
-  it('reads every page, and shows clients of this environment only', async () => {
+  it('reads every page, and shows clients of this environment only, in the order of their numbers', async () => {
     const { store, run, operations, failWith } = await start();
     for (let client = 0; client < 100; client += 1) store(`dev/c${client}`, [], CLEANSING);
-    for (const name of ['dev/last', 'dev/acme/old', 'dev/-x', 'dev-2/acme', 'prod/acme']) store(name, [], INSIGHTS);
+    const foreign = ['dev/acme/old', 'dev/-x', 'dev-2/acme', 'prod/acme'];
+    for (const name of ['dev/last10', 'dev/last9', ...foreign]) store(name, [], INSIGHTS);
     const { stdout } = await run(['--json', '--service', INSIGHTS]);
-    expect(JSON.parse(stdout).clients).toMatchObject([{ client: 'last' }]);
+    expect(JSON.parse(stdout).clients).toMatchObject([{ client: 'last9' }, { client: 'last10' }]);
     expect(operations.filter((call) => call === 'ListSecrets')).toHaveLength(2);
     failWith('access-denied');
     const refused = /\nerror: aws-access-denied: .*ListSecrets in eu-west-1 \(AccessDeniedException\)\n/;
