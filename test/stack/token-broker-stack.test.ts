@@ -4,6 +4,7 @@ import { rulesDigest } from '../../functions/variables.ts';
 import { environments } from '../../lib/environments.ts';
 import { MAX_CALLER_ACCOUNTS } from '../../lib/settings/access-rules.ts';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings/settings.ts';
+import { runCommandLine } from '../e2e/commands/shared/command-line.ts';
 import { recordedTemplate } from '../support/stack/recorded-template.ts';
 import { resourceOf, resourcesOf, synthesise } from '../support/stack/synthesise.ts';
 import { changed, exampleForm } from '../unit/settings/example-form.ts';
@@ -102,6 +103,12 @@ describe('destroying or updating the stack', () => {
     }
     expect(plain.text).toContain(':log-group:TokenBroker-test-*"');
   });
+});
+
+it('config --key-policy prints the policy of the key', async () => {
+  const { Properties } = resourceOf(synthesise('dev', environments.dev), 'ClientSecrets', 'AWS::KMS::Key');
+  const { stdout } = await runCommandLine(['config', 'dev', '--key-policy']);
+  expect(JSON.parse(stdout)).toEqual(Properties.KeyPolicy);
 });
 
 describe('the stack', () => {

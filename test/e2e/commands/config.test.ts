@@ -1,11 +1,6 @@
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
-import { SETTINGS_VARIABLE } from '../../../lib/settings/names.ts';
-import { resourceOf, synthesise } from '../../support/stack/synthesise.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
-import { ended, runCommandLine } from './shared/command-line.ts';
+import { ended, runCommandLine, writeSettings } from './shared/command-line.ts';
 
 async function config(...args: readonly string[]) {
   const result = await runCommandLine(['config', ...args], { HTTPS_PROXY: 'http://127.0.0.1:9' });
@@ -41,27 +36,15 @@ describe('config', () => {
   });
 
   it('prints what the organisation requires', async () => {
-    requiring({ permissionsBoundary: 'team/bounds', bootstrapQualifier: 'broker1' });
+    writeSettings(environments, { permissionsBoundary: 'team/bounds', bootstrapQualifier: 'broker1' });
     expect(await config('dev')).toMatch(
       /^organisation\.permissionsBoundary +team\/bounds +written\norganisation\.boot/m,
     );
   });
 
   it('separates the wrong places of a file', async () => {
-    requiring({ permissionsBoundary: 'a b', bootstrapQualifier: 'A' });
+    writeSettings(environments, { permissionsBoundary: 'a b', bootstrapQualifier: 'A' });
     const places = /: The settings are wrong in 2 places: organisation\.perm[^;]+; organisation\.boot[^;]+\n.*\n$/;
     expect(await runCommandLine(['config', 'dev'])).toEqual(ended(1, '', places));
   });
-
-  it('prints with --key-policy the policy of the stack’s key', async () => {
-    const key = resourceOf(synthesise('dev', environments.dev), 'ClientSecrets', 'AWS::KMS::Key');
-    expect(JSON.parse(await config('dev', '--key-policy'))).toEqual(key.Properties.KeyPolicy);
-  });
 });
-
-function requiring(organisation: object): void {
-  const file = path.join(temporaryFolder(), 'environments.json');
-  writeFileSync(file, JSON.stringify({ environments, organisation }));
-  vi.stubEnv(SETTINGS_VARIABLE, file);
-  onTestFinished(() => void vi.unstubAllEnvs());
-}

@@ -44,9 +44,9 @@ export const SHELL_KEY: AwsKey = {
 };
 
 /** Makes these the settings of the broker, until the end of the test. */
-export function writeSettings(environments: object): void {
+export function writeSettings(environments: object, organisation?: object): void {
   const file = path.join(temporaryFolder(), 'environments.json');
-  writeFileSync(file, JSON.stringify({ environments }));
+  writeFileSync(file, JSON.stringify({ environments, organisation }));
   vi.stubEnv(SETTINGS_VARIABLE, file);
   onTestFinished(() => void vi.unstubAllEnvs());
 }
