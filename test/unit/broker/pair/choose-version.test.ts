@@ -116,6 +116,7 @@ describe('the services that AWSCURRENT names', () => {
     ['decide also for AWSPREVIOUS, which names none', 'credential-missing', staged([previous], naming(['other']))],
     ['decide for AWSPREVIOUS, which may be sent', 'v1', staged([previous], naming([pair.service]))],
     ['do not matter while they cannot be read', 'v1', staged([previous], SECRETS_DOWN)],
+    ['count as none after a stop', 'secrets-unavailable 1', staged([previous], { ...SECRETS_DOWN, afterStop: true })],
     ['do not matter when they are binary', 'v1', staged([previous], { outcome: 'binary' })],
     ['do not matter when they are malformed', 'credential-malformed', staged([naming('some')])],
   ])('%s: %s', (_, expected, versions) => {
