@@ -34,27 +34,24 @@ export interface DatedSecret extends ClientSecret {
   readonly dates: ReadonlyMap<string, number>;
 }
 
-/** Returns whether the current version of a credential is older than the environment's `credentialMaxAgeDays`. */
-function isOld(secret: DatedSecret, environment: string): boolean {
-  const storedAt = secret.dates.get(versionWith('AWSCURRENT', secret) ?? '') ?? Date.now();
-  return Date.now() - storedAt > maxAgeDays(environment) * 24 * 60 * 60_000;
-}
-
 /** Prints the clients whose secrets may name no services, and those whose credentials are old. */
 export function noteCredentials(shell: Shell, clients: readonly DatedSecret[], environment: string): void {
-  const noteFor = (some: readonly DatedSecret[], words: string) => {
-    if (some.length > 0) note(shell, `${some.map(({ client }) => client).join(', ')}: ${words}`);
-  };
-  const unlisted = clients.filter(({ servicesTag }) => servicesTag === undefined);
-  noteFor(unlisted, UNLISTED);
-  const limit = `older than ${maxAgeDays(environment)} days (credentialMaxAgeDays)`;
-  const old = clients.filter((client) => isOld(client, environment));
-  noteFor(old, `the credential is ${limit}; client put rotates it.`);
-  const isExpiring = (client: DatedSecret) => Date.parse(firstExpiry(client)) <= Date.now() + WARNED_MS;
-  noteFor(clients.filter(isExpiring), 'the credential has ended, or ends within 30 days; client put rotates it.');
+  const days = settingsOf(environment)?.credentialMaxAgeDays ?? CREDENTIAL_MAX_AGE_DAYS;
+  const currentOf = (client: DatedSecret) => versionWith('AWSCURRENT', client) ?? '';
+  const isOld = (client: DatedSecret) => (client.dates.get(currentOf(client)) ?? Infinity) < Date.now() - days * DAY_MS;
+  const isExpiring = (client: DatedSecret) => Date.parse(firstExpiry(client)) <= Date.now() + 30 * DAY_MS;
+  const findings = [
+    [({ servicesTag }: DatedSecret) => servicesTag === undefined, UNLISTED],
+    [isOld, `the credential is older than ${days} days (credentialMaxAgeDays); client put rotates it.`],
+    [isExpiring, 'the credential has ended, or ends within 30 days; client put rotates it.'],
+  ] as const;
+  for (const [isMeant, words] of findings) {
+    const names = clients.filter(isMeant).map(({ client }) => client);
+    if (names.length > 0) note(shell, `${names.join(', ')}: ${words}`);
+  }
 }
 
-const WARNED_MS = 30 * 24 * 60 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
 
 /** Returns the first expiry of the current version, from its tag, or `-`. */
 export function firstExpiry(secret: ClientSecret): string {
@@ -63,10 +60,6 @@ export function firstExpiry(secret: ClientSecret): string {
 
 const UNLISTED =
   'without the tag "services" the secret may also name no services, and is then sent to no service as soon as a second service exists; client put --services writes both.';
-
-function maxAgeDays(environment: string): number {
-  return settingsOf(environment)?.credentialMaxAgeDays ?? CREDENTIAL_MAX_AGE_DAYS;
-}
 
 /** Returns the pairs to check: on the version's services if known, otherwise the tag's, otherwise the environment's. */
 export function checkedPairs(shell: Shell, secret: ClientSecret, environment: string, version = ''): Pair[] {

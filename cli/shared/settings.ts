@@ -53,12 +53,8 @@ function explained<Settings>(read: () => Settings): Settings {
 /** Returns `settingsOf`. The environment of `npm start`, which is not deployed, is wrong usage. */
 export function knownSettings(environment: string, command: Command): Environment {
   const names = Object.keys(settingsFile().environments).join(', ');
-  return (
-    settingsOf(environment) ??
-    command.error(
-      `error: "${environment}" is npm start, which is not deployed: name another environment with --environment, one of ${names}`,
-    )
-  );
+  const wrong = `error: "${environment}" is npm start, which is not deployed: name another environment with --environment`;
+  return settingsOf(environment) ?? command.error(`${wrong}, one of ${names}`);
 }
 
 /** Returns the environment's services: from the settings, for `npm start` from `TOKEN_BROKER_SERVICES`. */
