@@ -39,17 +39,13 @@ export async function explained(shell: Shell, work: () => Promise<number>): Prom
   }
 }
 
-function reservedBy({ reservedConcurrency, healthConcurrency }: Environment): number {
-  return [reservedConcurrency, healthConcurrency].reduce<number>((sum, n) => sum + (n === 'none' ? 0 : n), 0);
-}
-
 /** Concurrent executions that Lambda keeps for functions without reserved concurrency. */
 const UNRESERVED = 100;
 
 /** Returns false for an account in which the deployment would fail half-way, because too few executions are free. */
 async function hasConcurrency(shell: Shell, environment: Environment): Promise<boolean> {
-  const { name, account, region } = environment;
-  const needed = reservedBy(environment);
+  const { name, account, region, reservedConcurrency, healthConcurrency } = environment;
+  const needed = [reservedConcurrency, healthConcurrency].reduce<number>((sum, n) => sum + (n === 'none' ? 0 : n), 0);
   if (needed === 0) return true;
   const lambda = openClient((config) => new Lambda(config), 'LAMBDA', shell, { environment: name, region });
   const send = { abortSignal: shell.signal };

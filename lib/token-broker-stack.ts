@@ -13,13 +13,9 @@ import { endOfCertificates } from './settings/certificates.ts';
 import type { Environment } from './settings/settings.ts';
 import { TokenEndpoint } from './token/token-endpoint.ts';
 
-interface TokenBrokerStackProps {
-  readonly environment: Environment;
-}
-
 /** One environment of the token broker. */
 export class TokenBrokerStack extends Stack {
-  constructor(scope: Construct, id: string, { environment }: TokenBrokerStackProps) {
+  constructor(scope: Construct, id: string, { environment }: { readonly environment: Environment }) {
     super(scope, id, {
       env: { account: environment.account, region: environment.region },
       description: `Token broker, environment ${environment.name}`,
