@@ -8,17 +8,19 @@ export type CircuitBreaker = <Answer>(terms: CallTerms, call: SignalledCall<Answ
 export interface StoreLimits {
   readonly timeoutMs?: number;
   readonly limitTime?: typeof withTimeLimit;
+  /** How long an open circuit waits before a probe. */
+  readonly openMs?: number;
 }
 
 /**
  * The circuit breaker of an instance for one operation of DynamoDB: the waiting for a table that is away must end.
- * Three failures in a row open the circuit for ten seconds, then a single call probes the table. A throttled call
- * closes it.
+ * Three failures in a row open the circuit for ten seconds at most, then a single call probes the table. A throttled
+ * call closes it.
  */
 export function createCircuitBreaker(
   operation: 'GetItem' | 'UpdateItem',
   now: () => number,
-  { timeoutMs = TIMEOUT_MS, limitTime = withTimeLimit }: StoreLimits = {},
+  { timeoutMs = TIMEOUT_MS, limitTime = withTimeLimit, openMs = randomOpenMs() }: StoreLimits = {},
 ): CircuitBreaker {
   let failures = 0;
   let last = { at: 0, message: '', cause: '' };
@@ -41,8 +43,8 @@ export function createCircuitBreaker(
     const { at, message, cause } = last;
     const startedAt = now();
     // A call without the time for an answer would find out nothing.
-    if (isWithin(OPEN_MS, at, startedAt) || leftMs < timeoutMs) {
-      throw new StoreUnavailable('lasting', message, { retryMs: at + OPEN_MS - startedAt, cause });
+    if (isWithin(openMs, at, startedAt) || leftMs < timeoutMs) {
+      throw new StoreUnavailable('lasting', message, { retryMs: at + openMs - startedAt, cause });
     }
     last = { at: startedAt, message, cause };
   }
@@ -66,4 +68,8 @@ export function createCircuitBreaker(
 
 const TIMEOUT_MS = 500;
 const MAX_FAILURES = 3;
-const OPEN_MS = 10_000;
+const MAX_OPEN_MS = 10_000;
+
+/** Keeps the probes of instances apart, whose circuits an outage opens at the same moment. */
+const randomOpenMs = () => MAX_OPEN_MS * (1 - Math.random() * OPEN_SPREAD);
+const OPEN_SPREAD = 0.2;

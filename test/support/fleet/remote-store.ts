@@ -32,6 +32,7 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
     /** Set by the breaker right before each call. */
     let limitMs = Infinity;
     const limits = {
+      openMs: 10_000 - (number % 3) * 1_000,
       async limitTime<Result>(timeoutMs: number, call: SignalledCall<Result>) {
         limitMs = timeoutMs;
         if (limitMs <= 0) throw new OutOfTime();

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { AwsRefusal, withRetry } from '../../../../functions/aws/calls.ts';
-import { createCircuitBreaker } from '../../../../functions/aws/pair-table/circuit-breaker.ts';
+import { createCircuitBreaker, type StoreLimits } from '../../../../functions/aws/pair-table/circuit-breaker.ts';
 import { type CallTerms, StoreUnavailable } from '../../../../functions/broker/pair/store.ts';
 import { stopTime } from '../https/https-sending.ts';
 
@@ -44,6 +44,18 @@ describe('the circuit', () => {
     await breaker(CALL, call);
     await fail(2);
     expect(await breaker(CALL, call)).toBe('answer');
+  });
+
+  it('lets instances whose circuits opened together probe in the ninth and tenth second, and not all at once', async () => {
+    const waits = [];
+    for (let n = 0; n < 100; n++) {
+      const { breaker, fail } = start({});
+      await fail(3);
+      waits.push((await breaker(CALL, answering).catch((error: StoreUnavailable) => error.retryMs)) as number);
+    }
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(8_000);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(10_000);
+    expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan(1_000);
   });
 
   it.each([
@@ -149,9 +161,9 @@ function attempts(...kinds: readonly (keyof typeof ATTEMPTS)[]) {
     withRetry(signal, () => ATTEMPTS[(left.length > 1 && left.shift()) || left[0] || 'failed']());
 }
 
-function start() {
+function start(limits: StoreLimits = { openMs: 10_000 }) {
   stopTime();
-  const breaker = createCircuitBreaker('UpdateItem', Date.now);
+  const breaker = createCircuitBreaker('UpdateItem', Date.now, limits);
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
   return {
     breaker,
