@@ -76,24 +76,25 @@ const missing = hasAws ? '' : ' (skipped: the AWS command line is not installed)
 it.skipIf(!hasAws)(
   `the AWS command line reads secrets, table and log, and learns how to reach AWS${missing}`,
   async () => {
-    const setUp = `${broker().printed(ASK)}\n${broker().printed(MANAGE)}`.replace(/^ *npm .*$/gm, '');
+    const setUp = broker()
+      .printed(MANAGE)
+      .replace(/^ *npm .*$/gm, '');
     const nowhere = { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9', AWS_CONFIG_FILE: '/dev/null' };
-    const aws = (command: string) =>
-      shell(`${setUp}aws ${command} --output json 2>&1 || true`, { ...OTHER_SIGN_IN, ...nowhere });
-    const pair = '{"pair":{"S":"acme/customer-insights"}}';
-    const [secret = '', item, log, identity] = await Promise.all([
-      aws('secretsmanager get-secret-value --secret-id token-broker/local/acme'),
-      aws(`dynamodb get-item --table-name token-broker-local --key '${pair}' --query Item.pair.S`),
-      aws(`logs filter-log-events --log-group-name token-broker-local --filter-pattern '{ $.outcome = "issued*" }'`),
-      aws('sts get-caller-identity'),
-    ]);
+    const commands = [
+      'secretsmanager get-secret-value --secret-id token-broker/local/acme',
+      `dynamodb get-item --table-name token-broker-local --key '{"pair":{"S":"acme/customer-insights"}}' --query Item.pair.S`,
+      `logs filter-log-events --log-group-name token-broker-local --filter-pattern '{ $.outcome = "issued*" }'`,
+      'sts get-caller-identity',
+    ].map((command) => `aws ${command} --output json 2>&1; echo --\n`);
+    const answers = await shell(`${setUp}${commands.join('')}`, { ...OTHER_SIGN_IN, ...nowhere });
+    const [secret = '', item, log = '', identity] = answers.split('--\n');
 
     expect(JSON.parse(JSON.parse(secret).SecretString)).toEqual({
       ...{ client_id: 'acme-id', secret: 'acme-local-secret' },
       services: ['customer-insights', 'merchant-payment-cleansing'],
     });
     expect(item).toBe('"acme/customer-insights"\n');
-    expect(JSON.parse(log ?? '').events).not.toEqual([]);
+    expect(JSON.parse(log).events).not.toEqual([]);
     expect(identity).toMatch(/\(NoStandIn\) .* to reach AWS from this terminal, run .* env --unset\)" first\.\n$/);
   },
 );
