@@ -4,6 +4,9 @@ import formats from 'ajv-formats';
 import { parseJson } from '../../../functions/broker/json.ts';
 import { escaped, type Response, readContract, responseOf } from './openapi.ts';
 
+/** What the two do not describe, since the last test. The files of a worker share it, as they share what is watched. */
+export const undescribed: string[] = [];
+
 /** One request to the broker and its answer. */
 export interface Exchange {
   readonly method: string;

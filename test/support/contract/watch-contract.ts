@@ -2,13 +2,10 @@ import { afterAll, afterEach, expect, vi } from 'vitest';
 import type * as auditLog from '../../../functions/aws/log/audit-log.ts';
 import type * as tokenEndpoint from '../../../functions/broker/http/token-endpoint.ts';
 import type * as wire from '../../../local/loopback.ts';
-import { faultsOf, lineFaults } from './contract.ts';
+import { faultsOf, lineFaults, undescribed } from './contract.ts';
 
 // Vitest runs this before every test file: every answer of the broker in it is held against docs/openapi.yaml, and so
 // is every refusal of the Function URL stand-in itself; every audit line against docs/audit-line.schema.json.
-
-/** What the two do not describe, since the last test. */
-const undescribed: string[] = [];
 
 vi.mock('../../../functions/broker/http/token-endpoint.ts', async (importOriginal) => {
   const original = await importOriginal<typeof tokenEndpoint>();
