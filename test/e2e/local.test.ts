@@ -27,8 +27,12 @@ async function shell(commands: string, env: Readonly<Record<string, string | und
 it('the local broker applies the rules of each caller', async () => {
   const services = ['customer-insights', 'merchant-payment-cleansing'];
   const pairs = ['acme', 'globex', 'initech'].flatMap((client) => services.map((service) => ({ client, service })));
-  const told = (caller: string) =>
-    Promise.all(pairs.map(async (pair) => (await ask(broker(), keyOf(caller), pair)).status));
+  const told = async (caller: string) => {
+    const statuses: unknown[] = [];
+    // One after the other, which a broker that has just started on a busy machine answers in time.
+    for (const pair of pairs) statuses.push((await ask(broker(), keyOf(caller), pair)).status);
+    return statuses;
+  };
   expect(await told('billing')).toEqual([200, 200, 200, 424, 424, 424]);
   expect(await told('reporting')).toEqual([200, 403, 403, 403, 403, 403]);
   expect(await told('operator')).toEqual([200, 200, 200, 424, 424, 424]);
