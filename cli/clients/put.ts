@@ -32,7 +32,7 @@ import { headersOf, prepareCredential, readAs, readCredential } from './credenti
 /** Adds `client put`, which stores a credential next to the current version, checks it, and only then promotes it. */
 export function addPutCommand(parent: Command, shell: Shell): void {
   const key = new Option('--kms-key-id <key>', 'the key that encrypts a new secret').env('TOKEN_BROKER_KMS_KEY_ID');
-  const command = addForceOptions(addChangeOptions(addConnectionOptions(parent.command('put'))))
+  const command = addChangeOptions(addConnectionOptions(parent.command('put')))
     .description('Store a new credential, check it on each service of the client, and promote it if all accept it.')
     .argument('<client>', 'the client', parseName)
     .configureOutput({
@@ -40,9 +40,8 @@ export function addPutCommand(parent: Command, shell: Shell): void {
     })
     .option('--create', 'make a new client')
     .option('--services <names>', 'the services of the client, separated by commas, or all', parseServices)
-    .option('--expires <day>', 'the day (UTC) on which the credential ends, such as 2027-03-01', parseDay)
-    .addOption(key)
-    .addHelpText('after', HELP);
+    .option('--expires <day>', 'the day (UTC) on which the credential ends, such as 2027-03-01', parseDay);
+  addForceOptions(command).addOption(key).addHelpText('after', HELP);
   operate<PutOptions>(command, shell, ['SECRETS_MANAGER'], (options) => put(shell, options, command));
 }
 
