@@ -87,13 +87,19 @@ it.each([
 
 it('has a circuit for reads and one for writes, which calls that settle an outcome ignore', async () => {
   const { store, pair, endpoint } = await connect();
+  const read = (settles = false) => store.read(pair, { ...IN_TIME, settles });
   const write = (settles = false) => store.replace(pair, NOTHING, fullRecord(), { ...IN_TIME, settles });
-  endpoint.failWith('access-denied');
-  for (let times = 0; times < 3; times += 1) await expect(write()).rejects.toThrow(StoreUnavailable);
-  endpoint.failWith(undefined);
-  await expect(write()).rejects.toMatchObject({ kind: 'lasting' });
-  expect(await store.read(pair, IN_TIME)).toMatchObject(NOTHING);
+  const open = async (call: () => Promise<unknown>) => {
+    endpoint.failWith('access-denied');
+    for (let times = 0; times < 3; times += 1) await expect(call()).rejects.toThrow(StoreUnavailable);
+    endpoint.failWith(undefined);
+    await expect(call()).rejects.toMatchObject({ kind: 'lasting' });
+  };
+  await open(write);
+  expect(await read()).toMatchObject(NOTHING);
   expect(await write(true)).toBeDefined();
+  await open(read);
+  expect(await read(true)).toMatchObject({ tag: expect.any(String) });
 });
 
 describe('an item that is not as it should be', () => {
