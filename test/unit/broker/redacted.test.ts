@@ -18,6 +18,16 @@ it('a secret of eight characters shows within other words, a shorter one only wh
   expect([shows('abc', 'abc'), shows({ a: 'abc' }, 'abc'), shows(123, '123')]).toEqual([true, true, true]);
 });
 
+it.each([
+  [[1, ['a12345678']], true],
+  [{ a: { b: '12345678' } }, true],
+  [{ x12345678: 1 }, true],
+  [{ a: '1234', b: '5678' }, false],
+  [null, false],
+])('%j shows a secret in a name or a value, however deep: %s', (value, shown) => {
+  expect(shows(value, '12345678')).toBe(shown);
+});
+
 describe('a plain word', () => {
   it.each([
     ...['a', '0', 'id', 'eTag', 'x', 'URL', 'expiresIn', 'expires_in', 'access-token', 'data.token', 'oauth2_token'],

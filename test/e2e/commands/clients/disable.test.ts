@@ -133,9 +133,7 @@ async function policyOf({ secretsManager }: OperatorWorld): Promise<unknown> {
 }
 
 describe('a busy table', () => {
-  it('delays the flags of client disable, and not the denial of the secret, client enable and client retry', async ({
-    world,
-  }) => {
+  it('delays client enable, client retry and the flags of client disable, and not its denial', async ({ world }) => {
     const secrets = await inFrontOf('SECRETS_MANAGER');
     const env = await busyTable(() => secrets.operations.includes('PutResourcePolicy'));
     expect(await world.run(DISABLE, { env: { ...env, ...secrets.env } })).toMatchObject({ exitCode: 0 });
