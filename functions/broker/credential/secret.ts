@@ -93,7 +93,8 @@ export function createSecretCache({ readSecret, now }: { readSecret: ReadSecret;
       const last = entries.get(key);
       const entry = successor(last, reading, stage, readAt);
       const isCutOff = reading.outcome === 'unavailable' && isOver(deadline, now());
-      const isOvertaken = (last?.readAt ?? readAt) > readAt;
+      // Only an answer overtakes a reading that began before it. Silence says nothing.
+      const isOvertaken = last !== undefined && last.heardAt > readAt;
       if (!isCutOff && !isOvertaken) entries.set(key, entry);
       return entry.reading;
     },

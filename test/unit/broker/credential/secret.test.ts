@@ -88,6 +88,21 @@ describe('a secret', () => {
 });
 
 describe('while Secrets Manager is down', () => {
+  it('an answer counts that a later, silent reading has overtaken: a stop is marked in the silence after it', async () => {
+    const { state, read } = setUp();
+    const gate = Promise.withResolvers<SecretReading>();
+    state.reading = gate.promise;
+    const early = read();
+    state.now += 1;
+    state.reading = SECRETS_DOWN;
+    expect(await read()).toEqual(SECRETS_DOWN);
+    gate.resolve({ outcome: 'stopped', cause: 'no' });
+    expect(await early).toMatchObject({ outcome: 'stopped' });
+    state.now += 5 * SECOND_MS;
+
+    expect(await read()).toEqual({ ...SECRETS_DOWN, afterStop: true });
+  });
+
   async function outage(afterMs = 5 * MINUTE_MS) {
     const world = setUp();
     await world.read();
