@@ -44,13 +44,15 @@ export function keepAwsCredentials(read: ReadAwsCredentials): ReadAwsCredentials
   return (options) => {
     const now = Date.now();
     if (reading !== undefined && now < freshUntil && !options?.forceRefresh) return reading;
+    const own = Promise.resolve().then(() => read(options));
     const keepUntil = (end: number) => {
-      freshUntil = end;
+      // The late end of an earlier read says nothing about the credentials of its successor.
+      if (reading === own) freshUntil = end;
     };
+    reading = own;
     keepUntil(now + READ_LIMIT_MS);
-    reading = Promise.resolve().then(() => read(options));
-    reading.then((credentials) => keepUntil(endOf(credentials) - EARLY_MS)).catch(() => keepUntil(0));
-    return reading;
+    own.then((credentials) => keepUntil(endOf(credentials) - EARLY_MS)).catch(() => keepUntil(0));
+    return own;
   };
 }
 

@@ -74,6 +74,31 @@ describe('keepAwsCredentials', () => {
     for (let n = 0; n < 3; n += 1) expect(await kept()).toEqual(keys('ONE'));
     expect(read).toHaveBeenCalledTimes(2);
   });
+
+  it.each<[string, (early: PromiseWithResolvers<AwsCredentials>) => void]>([
+    ['returns', ({ resolve }) => resolve(keys('EARLY'))],
+    ['fails', ({ reject }) => reject(new Error('the connection died'))],
+  ])('reads anew after a refresh that hangs for 20 s, also when the read before it %s meanwhile', async (_, end) => {
+    vi.useFakeTimers({ toFake: ['Date'], now: NOW });
+    onTestFinished(() => void vi.useRealTimers());
+    const early = Promise.withResolvers<AwsCredentials>();
+    const read = vi.fn<ReadAwsCredentials>(async () => keys('ONE'));
+    read.mockReturnValueOnce(early.promise).mockReturnValueOnce(new Promise(() => undefined));
+    const kept = keepAwsCredentials(read);
+    kept().catch(() => undefined);
+    void kept({ forceRefresh: true });
+    end(early);
+    for (const [ms, reads] of [
+      [19_999, 2],
+      [20_000, 3],
+    ] as const) {
+      await new Promise(setImmediate);
+      vi.setSystemTime(NOW + ms);
+      void kept();
+      await new Promise(setImmediate);
+      expect(read).toHaveBeenCalledTimes(reads);
+    }
+  });
 });
 
 describe('a function that returns new access keys at each call', () => {
