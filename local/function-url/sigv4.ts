@@ -103,7 +103,10 @@ function resign(
   // A hash from the sender is optional, but must match the received body.
   if ((headerValue(request, 'x-amz-content-sha256') ?? bodyHash) !== bodyHash) return undefined;
   const names = signedHeaders.toSorted();
-  const lines = names.map((name) => `${name}:${headerValue(request, name)?.replaceAll(/[ \t]+/g, ' ')}`);
+  const lines = names.flatMap((name) => {
+    const value = headerValue(request, name);
+    return value === undefined ? [] : [`${name}:${value.replaceAll(/[ \t]+/g, ' ')}`];
+  });
   const path = encode(posix.normalize(request.path)).replaceAll('%2F', '/');
   const parts = [request.method, path, canonicalQuery(request.query), ...lines, '', names.join(';'), bodyHash];
   // Each character of the parts is a byte.

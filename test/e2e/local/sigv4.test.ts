@@ -18,6 +18,13 @@ describe('verifySigV4', () => {
     expect(() => verifySigV4({ ...REQUEST, headers: swapped }, VERIFIER)).toThrow('does not match');
   });
 
+  it('refuses a request that has lost a signed header, whatever the header said', async () => {
+    const headers = await signedHeaders({ 'x-text': 'undefined' });
+    const lost = headers.filter(([name]) => name !== 'x-text');
+    expect(verifySigV4({ ...REQUEST, headers }, VERIFIER)).toBe(KEY);
+    expect(() => verifySigV4({ ...REQUEST, headers: lost }, VERIFIER)).toThrow('does not match');
+  });
+
   it('reads the bytes of a header unchanged', async () => {
     const headers = await signedHeaders({ 'x-text': 'à' });
     const onTheWire = headers.map(([name, value]) => [name, Buffer.from(value, 'utf8').toString('latin1')] as const);
