@@ -44,7 +44,8 @@ endProcess(await run().catch((error) => fail(1, explainSettings(error))));
 
 async function run(): Promise<number> {
   // The CDK ignores an option that it does not know, and would go on with the settings of the checkout.
-  const typo = rest.find((word) => /^--?se?tt?/.test(word));
+  // Its own `--set`, `--staging` and `--strict` are no typos.
+  const typo = [name, ...rest].find((word) => /^--?se?tt?[in]/.test(word));
   if (typo !== undefined && /^--settings(=|$)/.test(typo)) return fail(2, '--settings must name one file');
   if (typo !== undefined) return fail(2, `unknown option '${typo}' (Did you mean --settings?)`);
   if (verb === 'cdk') return cdk(name === '' ? rest : [name, ...rest]);
@@ -98,6 +99,8 @@ async function cdk(args: readonly string[]): Promise<number> {
     stdio: ['inherit', output, output],
     env: { ...process.env, ...(process.stdout.isTTY && !process.env.NO_COLOR && { FORCE_COLOR: '1' }) },
   });
+  // A terminal sends Ctrl-C to both processes. A cancelled job sends SIGTERM to this process only.
+  process.once('SIGTERM', () => child.kill());
   const ended = once(child, 'close');
   for (const name of ['stdout', 'stderr'] as const) {
     const from = child[name];

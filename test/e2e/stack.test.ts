@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -5,7 +6,7 @@ import { environments } from '../../lib/environments.ts';
 import { synthesise } from '../support/stack/synthesise.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { answerWith } from '../unit/client/loopback-server.ts';
-import { answering, ISOLATED, runProgram } from './commands/shared/command-line.ts';
+import { answering, finished, ISOLATED, runProgram } from './commands/shared/command-line.ts';
 
 const BILLING = 'arn:aws:iam::111111111111:role/billing';
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
@@ -70,8 +71,8 @@ describe('npm run deploy, diff and bootstrap', () => {
   });
 
   it('let `npm run cdk` take --settings, which the CDK itself would ignore', async () => {
-    const { exitCode, stderr } = await run(['cdk', '--version', '--settings', 'environments.mts'], {});
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk --version\n' });
+    const { exitCode, stderr } = await run(['cdk', '--version', '--settings', 'environments.mts', '--strict'], {});
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk --version --strict\n' });
   });
 
   it('do nothing when the variable for the settings is empty', async () => {
@@ -80,9 +81,19 @@ describe('npm run deploy, diff and bootstrap', () => {
     expect(told.stderr).toMatch(/^error: TOKEN_BROKER_ENVIRONMENTS_FILE: The name of the settings file is empty /);
   });
 
-  it('take a mistyped --settings for wrong usage, and not for an option of the CDK', async () => {
+  it.each([
+    ['diff', 'dev', '--setings', 'other.ts'],
+    ['cdk', '--setings', 'other.ts', 'synth'],
+  ])('take a mistyped --settings for wrong usage, and not for an option of the CDK: %s %s', async (...args) => {
     const stderr = "error: unknown option '--setings' (Did you mean --settings?)\n";
-    expect(await run(['diff', 'dev', '--setings', 'other.ts'])).toEqual({ exitCode: 2, stdout: '', stderr });
+    expect(await run(args)).toEqual({ exitCode: 2, stdout: '', stderr });
+  });
+
+  it('hand SIGTERM, which a cancelled job sends, to the CDK', async () => {
+    const app = `${process.execPath} -e "console.error('begun'); setTimeout(() => {}, 20000)"`;
+    const child = spawn(process.execPath, ['bin/stack.ts', 'cdk', 'list', '--app', app]);
+    child.stderr.on('data', (text) => /^begun$/m.test(text) && child.kill());
+    expect(await finished(child)).toMatchObject({ exitCode: 1, stdout: '' });
   });
 });
 
