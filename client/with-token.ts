@@ -116,7 +116,7 @@ function isStream(body: RequestInit['body']): boolean {
   return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
 }
 
-/** Reads a copy of a body while the body is sent. Returns a function for the copy, if they are whole and few. */
+/** Reads a copy of a body while the body is sent. Returns a function for the copy, if it is whole and small. */
 function keepCopy({ body }: Request): () => Blob | undefined {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let [size, isWhole] = [0, false];

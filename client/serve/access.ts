@@ -54,10 +54,10 @@ export function createAccess(key: string) {
 
   return {
     /** Returns `undefined` when the headers contain no key. @throws Refusal for a wrong key */
-    inHeaders({ authorization, 'x-token-broker-key': header }: IncomingHttpHeaders) {
+    inHeaders({ authorization = '', 'x-token-broker-key': header }: IncomingHttpHeaders) {
       // A generated client has a place for a bearer token.
-      const bearer = /^Bearer +(.*)$/i.exec(authorization ?? '')?.[1];
-      const basic = /^Basic /i.test(`${authorization}`) ? parseBasic(`${authorization}`) : undefined;
+      const bearer = /^Bearer +(.*)$/i.exec(authorization)?.[1];
+      const basic = /^Basic /i.test(authorization) ? parseBasic(authorization) : undefined;
       const keys = [bearer ?? basic?.password, header].flat().filter((text) => text !== undefined);
       if (keys.length === 0) return undefined;
       if (!keys.every(isKey)) throw wrong();
