@@ -315,6 +315,22 @@ describe('the end of a call', () => {
     }
   });
 
+  it('closes its connection when the server has begun to end, which then waits no longer', async () => {
+    const gate = Promise.withResolvers<void>();
+    const world = await startForwarding({
+      api(_, response) {
+        response.write('first ');
+        gate.promise.then(() => response.end('last'));
+      },
+    });
+    const answer = await fetch(world.url + PREFIX, { headers: BEARER });
+    stopTimers();
+    const closed = world.close(60_000);
+    gate.resolve();
+    expect(await answer.text()).toBe('first last');
+    await closed;
+  }, 20_000);
+
   it('is 502 when nothing listens, with the name of the host and no more', async () => {
     const world = await startForwarding();
     world.service.close();
