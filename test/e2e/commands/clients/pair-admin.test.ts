@@ -107,6 +107,7 @@ describe('clearing latches, holds and pauses', () => {
       isFirst = false;
       return async (response) => {
         await write({ ...EMPTY_RECORD, pause: WAIT, token: exampleToken(), rejected: fullRecord().rejected });
+        random.mockClear();
         response.writeHead(400, { 'content-type': 'application/x-amz-json-1.0' });
         response.end('{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"}');
       };
