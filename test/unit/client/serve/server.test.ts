@@ -132,6 +132,7 @@ describe('the key', () => {
   it.each([
     ['client_secret', {}, { client_id: 'acme', client_secret: KEY }],
     ['X-Token-Broker-Key', { 'x-token-broker-key': KEY }, { client_id: 'acme' }],
+    ['a bearer token, with its scheme in any case', { authorization: `bearer ${KEY}` }, { client_id: 'acme' }],
     ['the password of HTTP Basic, with the client beside it', { authorization: basic('acme', KEY) }, {}],
     ['Basic and the form alike', { authorization: basic('acme', KEY) }, { client_id: 'acme', client_secret: KEY }],
     ['Basic without a client', { authorization: basic('', KEY) }, { client_id: 'acme' }],
