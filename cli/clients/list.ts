@@ -155,7 +155,7 @@ async function readStates(shell: Shell, found: readonly ClientSecret[], secrets:
     const states = await mapConcurrently(pairs, async ({ pair, current, isDenied }) => {
       const stopped: PairState = { ...pair, state: 'disabled', since: undefined, until: undefined };
       // The policy of its secret stops a client also while the table cannot be read.
-      const keep = (error: unknown) => (isDenied ? stopped : Promise.reject(error));
+      const keep = (error: unknown) => (isDenied && !shell.signal.aborted ? stopped : Promise.reject(error));
       const read = await readPairState(admin, pair, current).catch(keep);
       return { ...read, ...(isDenied && read.state !== 'disabled' && stopped), current };
     });
