@@ -21,7 +21,7 @@ const STEPS: readonly (readonly [shows: RegExp, exitCode?: number, isLater?: boo
   [/./],
   [/acme is disabled/],
   [/client-disabled/, 1, true],
-  [/is AWSCURRENT.*acme is enabled.*accepted.*is discarded/s],
+  [/is AWSCURRENT.*is discarded.*acme is enabled.*accepted/s],
   [/ issued /],
   [/acme has its secret/],
 ];
