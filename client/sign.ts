@@ -40,17 +40,19 @@ interface ReadOptions {
  */
 export function keepAwsCredentials(read: ReadAwsCredentials): ReadAwsCredentials {
   let reading: Promise<AwsCredentials> | undefined;
+  let isRefreshing = false;
   let freshUntil = 0;
   return (options) => {
     const now = Date.now();
-    if (reading !== undefined && now < freshUntil && !options?.forceRefresh) return reading;
+    // Brokers that share a provider share its refresh.
+    if (reading !== undefined && now < freshUntil && (isRefreshing || !options?.forceRefresh)) return reading;
     const own = Promise.resolve().then(() => read(options));
     const keepUntil = (end: number) => {
       // The late end of an earlier read says nothing about the credentials of its successor.
-      if (reading === own) freshUntil = end;
+      if (reading === own) [isRefreshing, freshUntil] = [false, end];
     };
     reading = own;
-    keepUntil(now + READ_LIMIT_MS);
+    [isRefreshing, freshUntil] = [options?.forceRefresh === true, now + READ_LIMIT_MS];
     own.then((credentials) => keepUntil(endOf(credentials) - EARLY_MS)).catch(() => keepUntil(0));
     return own;
   };

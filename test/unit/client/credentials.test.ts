@@ -99,6 +99,17 @@ describe('keepAwsCredentials', () => {
       expect(read).toHaveBeenCalledTimes(reads);
     }
   });
+
+  it('reads once for all brokers that refresh at once, and again for a later refresh', async () => {
+    const read = vi.fn<ReadAwsCredentials>(async () => keys('ONE'));
+    const kept = keepAwsCredentials(read);
+    await kept();
+    for (const reads of [2, 3]) {
+      await Promise.all([1, 2, 3].map(() => kept({ forceRefresh: true })));
+      await new Promise(setImmediate);
+      expect(read).toHaveBeenCalledTimes(reads);
+    }
+  });
 });
 
 describe('a function that returns new access keys at each call', () => {
