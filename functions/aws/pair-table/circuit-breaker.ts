@@ -8,68 +8,73 @@ export type CircuitBreaker = <Answer>(terms: CallTerms, call: SignalledCall<Answ
 export interface StoreLimits {
   readonly timeoutMs?: number;
   readonly limitTime?: typeof withTimeLimit;
-  /** How long an open circuit waits before a probe. */
-  readonly openMs?: number;
 }
 
 /**
  * The circuit breaker of an instance for one operation of DynamoDB: the waiting for a table that is away must end.
- * Three failures in a row open the circuit for ten seconds at most, then a single call probes the table. A throttled
- * call closes it.
+ * Three failures in a row open the circuit for ten seconds, then a single call probes the table. A throttled call
+ * closes it.
  */
 export function createCircuitBreaker(
   operation: 'GetItem' | 'UpdateItem',
   now: () => number,
-  { timeoutMs = TIMEOUT_MS, limitTime = withTimeLimit, openMs = randomOpenMs() }: StoreLimits = {},
+  { timeoutMs = TIMEOUT_MS, limitTime = withTimeLimit }: StoreLimits = {},
 ): CircuitBreaker {
   let failures = 0;
-  let last = { at: 0, message: '', cause: '' };
+  let last = { at: 0, message: '', cause: '' as unknown };
 
   return async (terms, call) => {
     const leftMs = terms.deadline - now();
-    if (failures >= MAX_FAILURES && !terms.settles) probe(leftMs);
+    if (failures < MAX_FAILURES || terms.settles) return attempt(leftMs, call);
+    const probe = startProbe(leftMs, call);
+    // An outage opens the circuits of all instances at once. If each probe kept its caller, calls would pile up.
+    return limitTime(PROBE_WAIT_MS, () => probe).catch((error: unknown) => {
+      throw failureOf(error);
+    });
+  };
+
+  /** Starts a call that probes the table. The circuit stays open for all others. @throws StoreUnavailable in place of it */
+  function startProbe<Answer>(leftMs: number, call: SignalledCall<Answer>): Promise<Answer> {
+    const { at, message, cause } = last;
+    const startedAt = now();
+    // A call without the time for an answer would find out nothing.
+    if (isWithin(OPEN_MS, at, startedAt) || leftMs < timeoutMs) {
+      throw new StoreUnavailable('lasting', message, { retryMs: at + OPEN_MS - startedAt, cause });
+    }
+    last = { at: startedAt, message, cause };
+    return attempt(leftMs, call);
+  }
+
+  async function attempt<Answer>(leftMs: number, call: SignalledCall<Answer>): Promise<Answer> {
+    const startedAt = now();
     try {
       const answer = await limitTime(Math.min(timeoutMs, leftMs), call);
       failures = 0;
       return answer;
     } catch (error) {
+      const failure = failureOf(error);
       const isCutOff = leftMs < timeoutMs && error instanceof OutOfTime;
-      throw failureOf(error, isCutOff);
+      if (failure.kind === 'busy') failures = 0;
+      else if (!isCutOff) {
+        failures += 1;
+        last = { at: startedAt, message: failure.message, cause: failure.cause };
+      }
+      throw failure;
     }
-  };
-
-  /** Lets a call probe the table. The circuit stays open for all others. @throws StoreUnavailable in place of it */
-  function probe(leftMs: number): void {
-    const { at, message, cause } = last;
-    const startedAt = now();
-    // A call without the time for an answer would find out nothing.
-    if (isWithin(openMs, at, startedAt) || leftMs < timeoutMs) {
-      throw new StoreUnavailable('lasting', message, { retryMs: at + openMs - startedAt, cause });
-    }
-    last = { at: startedAt, message, cause };
   }
 
-  function failureOf(error: unknown, isCutOff: boolean): StoreUnavailable {
-    const word = causeWord(error);
-    if (isThrottled(error)) {
-      failures = 0;
-      return new StoreUnavailable('busy', 'DynamoDB throttles the table', { cause: word });
-    }
-    const isRefused = isDefinitive(error);
-    const message = isRefused ? `DynamoDB refuses dynamodb:${operation} (${word})` : 'DynamoDB does not answer';
-    const cause = isRefused ? `${operation} ${word}` : word;
-    if (!isCutOff) {
-      failures += 1;
-      last = { at: now(), message, cause };
-    }
-    return new StoreUnavailable(isRefused ? 'lasting' : 'silent', message, { cause });
+  function failureOf(error: unknown): StoreUnavailable {
+    if (error instanceof StoreUnavailable) return error;
+    const cause = causeWord(error);
+    if (isThrottled(error)) return new StoreUnavailable('busy', 'DynamoDB throttles the table', { cause });
+    if (!isDefinitive(error)) return new StoreUnavailable('silent', 'DynamoDB does not answer', { cause });
+    const message = `DynamoDB refuses dynamodb:${operation} (${cause})`;
+    return new StoreUnavailable('lasting', message, { cause: `${operation} ${cause}` });
   }
 }
 
 const TIMEOUT_MS = 500;
+/** A table that answers at all does so in this time, also over a new connection. */
+export const PROBE_WAIT_MS = 200;
 const MAX_FAILURES = 3;
-const MAX_OPEN_MS = 10_000;
-
-/** Keeps the probes of instances apart, whose circuits an outage opens at the same moment. */
-const randomOpenMs = () => MAX_OPEN_MS * (1 - Math.random() * OPEN_SPREAD);
-const OPEN_SPREAD = 0.2;
+const OPEN_MS = 10_000;

@@ -1,5 +1,5 @@
 import { AwsRefusal, OutOfTime, type SignalledCall } from '../../../functions/aws/calls.ts';
-import { createCircuitBreaker } from '../../../functions/aws/pair-table/circuit-breaker.ts';
+import { createCircuitBreaker, PROBE_WAIT_MS } from '../../../functions/aws/pair-table/circuit-breaker.ts';
 import type { PairRecord, StoredToken } from '../../../functions/broker/pair/record.ts';
 import {
   type CallTerms,
@@ -32,11 +32,11 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
     /** Set by the breaker right before each call. */
     let limitMs = Infinity;
     const limits = {
-      openMs: 10_000 - (number % 3) * 1_000,
       async limitTime<Result>(timeoutMs: number, call: SignalledCall<Result>) {
         limitMs = timeoutMs;
         if (limitMs <= 0) throw new OutOfTime();
-        return call(NEVER_ABORTED);
+        const answer = call(NEVER_ABORTED);
+        return limitMs === PROBE_WAIT_MS ? Promise.race([answer, sleep(limitMs).then(outOfTime)]) : answer;
       },
     };
     const breakers = {
@@ -161,6 +161,7 @@ function createMeter(now: () => number, unitsPerSecond: number) {
 }
 
 const ignore = () => undefined;
+const outOfTime = () => Promise.reject(new OutOfTime());
 const NEVER_ABORTED = new AbortController().signal;
 const LATE_MS = 2_000;
 const DELAY_MS = 6_001;

@@ -1,16 +1,17 @@
 import { describe, expect, it, vi } from 'vitest';
 import { AwsRefusal, withRetry } from '../../../../functions/aws/calls.ts';
-import { createCircuitBreaker, type StoreLimits } from '../../../../functions/aws/pair-table/circuit-breaker.ts';
+import { createCircuitBreaker } from '../../../../functions/aws/pair-table/circuit-breaker.ts';
 import { type CallTerms, StoreUnavailable } from '../../../../functions/broker/pair/store.ts';
 import { stopTime } from '../https/https-sending.ts';
 
 /** Without a caller's deadline, unless a test is about deadlines. */
 const CALL = { deadline: Infinity };
 const LIMIT_MS = 500;
+const PROBE_WAIT_MS = 200;
 const LASTING = { kind: 'lasting', cause: 'TypeError' };
 
 describe('the time that a call to the store may take', () => {
-  it('is the same for the first call, a later call, a probe and a call that settles', async () => {
+  it('is the same for the first call, a later call and a call that settles, and shorter for the caller of a probe', async () => {
     const { breaker, timeOf, fail, pass } = start();
     expect(await timeOf(CALL)).toBe(LIMIT_MS);
     await breaker(CALL, answering);
@@ -18,7 +19,7 @@ describe('the time that a call to the store may take', () => {
     expect([await timeOf(CALL), await timeOf({ ...CALL, settles: true })]).toEqual([LIMIT_MS, LIMIT_MS]);
     await fail(1);
     await pass(10_000);
-    expect(await timeOf(CALL)).toBe(LIMIT_MS);
+    expect(await timeOf(CALL)).toBe(PROBE_WAIT_MS);
   });
 
   it('never goes beyond the deadline, and a call that the deadline ends does not count', async () => {
@@ -46,18 +47,6 @@ describe('the circuit', () => {
     expect(await breaker(CALL, call)).toBe('answer');
   });
 
-  it('lets instances whose circuits opened together probe in the ninth and tenth second, and not all at once', async () => {
-    const waits = [];
-    for (let n = 0; n < 100; n++) {
-      const { breaker, fail } = start({});
-      await fail(3);
-      waits.push((await breaker(CALL, answering).catch((error: StoreUnavailable) => error.retryMs)) as number);
-    }
-    expect(Math.min(...waits)).toBeGreaterThanOrEqual(8_000);
-    expect(Math.max(...waits)).toBeLessThanOrEqual(10_000);
-    expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan(1_000);
-  });
-
   it.each([
     ['no answer within the time of a call', never, Infinity],
     ['an error shortly before the deadline of a caller', failing, 100],
@@ -70,16 +59,25 @@ describe('the circuit', () => {
     await expect(breaker(CALL, answering)).rejects.toMatchObject({ kind: 'lasting' });
   });
 
-  it('is tried by a single call after that', async () => {
+  it.each([
+    ['closed by an answer', answering, 'answer'],
+    ['open after no answer', never, 'OutOfTime'],
+  ])('is tried by a single call after that, and %s that comes when the caller is gone', async (_what, end, result) => {
     const { breaker, fail, pass } = start();
     await fail(3);
     await pass(10_000);
-    const probe = outcome(breaker(CALL, never));
+    const slow = async () => {
+      await new Promise((wake) => setTimeout(wake, LIMIT_MS - 1));
+      return end();
+    };
+    const probe = outcome(breaker(CALL, slow));
     const other = outcome(breaker(CALL, never));
-    await pass(LIMIT_MS - 1);
-    expect([probe.cause, other.cause]).toEqual([undefined, 'TypeError']);
-    await pass(1);
-    expect(probe.cause).toBe('OutOfTime');
+    await pass(PROBE_WAIT_MS);
+    expect([probe, other]).toEqual([{ kind: 'silent', cause: 'OutOfTime' }, LASTING]);
+    await pass(LIMIT_MS - PROBE_WAIT_MS);
+    expect(await breaker(CALL, answering).catch(({ cause }) => cause)).toBe(result);
+    await pass(10_000 - LIMIT_MS);
+    expect(await breaker(CALL, answering)).toBe('answer');
   });
 
   it('is neither closed nor kept open by a call that its deadline ends, whether it began before or after', async () => {
@@ -161,9 +159,9 @@ function attempts(...kinds: readonly (keyof typeof ATTEMPTS)[]) {
     withRetry(signal, () => ATTEMPTS[(left.length > 1 && left.shift()) || left[0] || 'failed']());
 }
 
-function start(limits: StoreLimits = { openMs: 10_000 }) {
+function start() {
   stopTime();
-  const breaker = createCircuitBreaker('UpdateItem', Date.now, limits);
+  const breaker = createCircuitBreaker('UpdateItem', Date.now);
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
   return {
     breaker,
