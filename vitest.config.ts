@@ -4,23 +4,26 @@ import { defineConfig } from 'vitest/config';
 // The tests are about the settings of this repository.
 delete process.env.TOKEN_BROKER_ENVIRONMENTS_FILE;
 
-/** End to end, but slow: they start a process, a browser, a bundler or an installation, or wait as long as an operator. */
+/** Slow: they start another program, a browser, a bundler or an installation, or wait as long as an operator. */
 const SLOW = [
+  'test/contract/openapi-generators.test.ts',
   'test/e2e/{app,bench,local-config,local-process,readme-commands,settings-file,stack}.test.ts',
   'test/e2e/client/*.test.ts',
-  'test/e2e/commands/{clients/rehearsal,doctor/stack,process}.test.ts',
+  'test/e2e/commands/{clients/rehearsal,doctor/stack,process,serve-api}.test.ts',
   'test/e2e/docs/{examples,languages,operations,python,ten-minutes}.test.ts',
   'test/e2e/local/page/page-{board,browser,crowd,looks}.test.ts',
+  'test/stack/cfn-lint.test.ts',
+  'test/unit/ci-*.test.ts',
 ];
 
 /** What `vitest run --project <name>` runs. The files of a worker share the modules that they load: half the price. */
-function tier(name: string, include: string[], exclude: string[] = []) {
+function tier(name: string, include: string[], exclude = SLOW) {
   return { extends: true as const, test: { name, include, exclude, isolate: false } };
 }
 
 /** The same for files that wait half of their time, for processes or timers. After the others, twice as many run at a time. */
 function waitingTier(name: string, include: string[]) {
-  const { test } = tier(name, include);
+  const { test } = tier(name, include, []);
   const maxWorkers = 2 * availableParallelism();
   return { extends: true as const, test: { ...test, maxWorkers, sequence: { groupOrder: 1 } } };
 }
@@ -46,7 +49,7 @@ export default defineConfig({
       tier('protocol', ['test/protocol/**/*.test.ts']),
       tier('contract', ['test/contract/*.test.ts']),
       tier('stack', ['test/stack/**/*.test.ts']),
-      tier('e2e', ['test/e2e/**/*.test.ts'], SLOW),
+      tier('e2e', ['test/e2e/**/*.test.ts']),
       // `npm run test:rest` and `npm run test:fleet` run these.
       waitingTier('attacks', ['test/attacks/**/*.test.ts']),
       waitingTier('slow', SLOW),
