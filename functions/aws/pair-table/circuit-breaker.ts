@@ -33,7 +33,7 @@ export function createCircuitBreaker(
     });
   };
 
-  /** Starts a call that probes the table. The circuit stays open for all others. @throws StoreUnavailable in place of it */
+  /** Lets a call probe the table. The circuit stays open for all others. @throws StoreUnavailable in place of it */
   function startProbe<Answer>(leftMs: number, call: SignalledCall<Answer>): Promise<Answer> {
     const { at, message, cause } = last;
     const startedAt = now();
