@@ -2,7 +2,7 @@ import type { ExpirySource, Warning } from '../../vocabulary.ts';
 import { Redacted } from '../redacted.ts';
 import type { Service } from '../service.ts';
 import type { FoundToken } from './find-token.ts';
-import { type Answer, UnusableAnswer } from './members.ts';
+import { type Answer, memberAt, UnusableAnswer } from './members.ts';
 import { type ExpiryMeaning, expiryHeaderOf, expiryNameOf } from './names.ts';
 import { parseHttpDate, readTime } from './times.ts';
 
@@ -13,7 +13,12 @@ import { parseHttpDate, readTime } from './times.ts';
  * @see RFC 6749 §5.1 (`expires_in`), RFC 7519 §4.1.4 (`exp`), RFC 9110 §6.6.1 (`date`), RFC 9111 §5.1 (`age`)
  * @throws UnusableAnswer when the expiry cannot be read, or has passed
  */
-export function readExpiry(token: FoundToken, answer: Answer, times: RequestTimes, service: Service): ReadExpiry {
+export function readExpiry(
+  token: FoundToken,
+  answer: Answer,
+  times: RequestTimes,
+  service: Service,
+): Expiry & { readonly warnings: readonly Warning[] } {
   const { requestStartedAt, receivedAt } = times;
   const { tokenLifetimeSeconds, assumedLifetimeSeconds, maxLifetimeSeconds } = service;
   const { claims, hasLocal } = claimsOfAnswer(token, answer, times, service);
@@ -72,10 +77,6 @@ export interface Expiry {
   readonly expirySource: ExpirySource;
 }
 
-export interface ReadExpiry extends Expiry {
-  readonly warnings: readonly Warning[];
-}
-
 /** The expiry according to a member, a header or a setting. */
 interface ExpiryClaim extends Expiry {
   readonly where: string;
@@ -115,11 +116,14 @@ function claimsOfAnswer(token: FoundToken, answer: Answer, times: RequestTimes, 
 /** Returns members and headers with their unread values, each with the meaning of its name. */
 function candidatesOf(
   { around }: FoundToken,
-  { members: { lifetime }, response }: Answer,
+  { content, response }: Answer,
   lifetimeMember: string | false | undefined,
 ) {
-  if (lifetime) return [{ ...lifetime, meaning: expiryNameOf(lifetime.path.at(-1) ?? '') ?? SECONDS }];
-  if (lifetimeMember !== undefined) return [];
+  if (lifetimeMember === false) return [];
+  if (lifetimeMember !== undefined) {
+    const named = memberAt(content, lifetimeMember);
+    return named ? [{ ...named, meaning: expiryNameOf(named.path.at(-1) ?? '') ?? SECONDS }] : [];
+  }
   const inBody = around.flatMap(({ path, members }) =>
     Object.entries(members).map(([name, value]) => ({ path: [...path, name], value, meaning: expiryNameOf(name) })),
   );

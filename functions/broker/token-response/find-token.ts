@@ -1,9 +1,8 @@
 import { parseJsonObject } from '../json.ts';
 import type { Service } from '../service.ts';
 import { openText } from './content.ts';
-import { type Answer, type FoundMember, type Level, type Members, UnusableAnswer } from './members.ts';
+import { type Answer, type FoundMember, headerAt, type Level, memberAt, UnusableAnswer } from './members.ts';
 import { COMPANIONS, plainName, TOKEN_NAMES, VAGUE_NAMES } from './names.ts';
-import type { PrintPath } from './shape.ts';
 import { readMoment } from './times.ts';
 
 /** The token of an answer, without `Bearer ` before it. */
@@ -29,28 +28,30 @@ interface Jwt {
  * @throws UnusableAnswer when there is no token, more than one, or a token that no `Authorization` header can
  * contain
  */
-export function findToken(
-  { members, print }: Pick<Answer, 'members' | 'print'>,
-  { tokenMember, tokenHeader }: Pick<Service['response'], 'tokenMember' | 'tokenHeader'>,
-): FoundToken {
-  const named = tokenHeader === undefined ? tokenMember && 'tokenMember names a member' : 'tokenHeader names a header';
-  const member = named === undefined ? searchedMember(members, print) : members.token;
-  if (member === undefined) throw new UnusableAnswer(`response.${named} that it does not have.`);
+export function findToken(answer: Answer, { tokenMember, tokenHeader }: Service['response']): FoundToken {
+  const isNamed = (tokenHeader ?? tokenMember) !== undefined;
+  const named = tokenHeader ? headerAt(answer, tokenHeader) : memberAt(answer.content, tokenMember ?? '');
+  const member = isNamed ? named : searchedMember(answer);
+  if (member === undefined) {
+    const what = tokenHeader ? 'tokenHeader names a header' : 'tokenMember names a member';
+    throw new UnusableAnswer(`response.${what} that it does not have.`);
+  }
   const text = withoutScheme(member.value);
-  const flaw = flawOf(text) ?? (named === undefined && isFailure(text) ? 'reads like an error' : undefined);
+  const flaw = flawOf(text) ?? (!isNamed && isFailure(text) ? 'reads like an error' : undefined);
   if (typeof text === 'string' && flaw === undefined) return { text, around: member.around, jwt: readJwt(text) };
   const advice = 'If another member is the token, name it in response.tokenMember.';
-  throw new UnusableAnswer(`its member \`${print(member.path)}\` should be the token but ${flaw}. ${advice}`);
+  throw new UnusableAnswer(`its member \`${answer.print(member.path)}\` should be the token but ${flaw}. ${advice}`);
 }
 
-function searchedMember({ content, all }: Members, print: PrintPath): FoundMember {
-  if (typeof content === 'string') {
-    if (looksLikeToken(content)) return { path: [], value: content, around: [] };
+function searchedMember({ content, members, print }: Answer): FoundMember {
+  const text = openText(content.value);
+  if (typeof text === 'string') {
+    if (looksLikeToken(text)) return { path: [], value: text, around: [] };
     throw new UnusableAnswer(
       'its body is a text that does not look like a token. If it is one, set response.tokenMember to `$`.',
     );
   }
-  const candidates = all
+  const candidates = members
     .map((member) => ({ ...member, name: plainName(member.path.at(-1) ?? '') }))
     .filter(({ name, value }) => TOKEN_NAMES.includes(name) && (!VAGUE_NAMES.has(name) || looksLikeToken(value)))
     .sort((a, b) => TOKEN_NAMES.indexOf(a.name) - TOKEN_NAMES.indexOf(b.name));
@@ -69,8 +70,8 @@ function searchedMember({ content, all }: Members, print: PrintPath): FoundMembe
     return !comesAlong && withoutScheme(value) !== withoutScheme(token.value);
   });
   if (rival === undefined) return token;
-  const members = `\`${print(token.path)}\` and \`${print(rival.path)}\``;
-  throw new UnusableAnswer(`its members ${members} have different values; name the token in response.tokenMember.`);
+  const both = `\`${print(token.path)}\` and \`${print(rival.path)}\``;
+  throw new UnusableAnswer(`its members ${both} have different values; name the token in response.tokenMember.`);
 }
 
 /** Removes white space and the marks of a JSON text around the token, and the `Bearer ` before it. */

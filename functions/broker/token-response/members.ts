@@ -1,6 +1,5 @@
 import { isRecord } from '../json.ts';
 import type { Redacted } from '../redacted.ts';
-import type { Service } from '../service.ts';
 import { type Content, openText, type TokenResponse } from './content.ts';
 import { MAX_NAME_LENGTH, plainName } from './names.ts';
 import type { PrintPath } from './shape.ts';
@@ -9,22 +8,9 @@ import type { PrintPath } from './shape.ts';
 export interface Answer {
   readonly response: TokenResponse;
   readonly content: Content;
-  readonly members: Members;
-  readonly print: PrintPath;
-}
-
-/** The content of an answer and its members, found once. */
-export interface Members {
-  /** The whole content, without the quotes of a JSON text in a text. */
-  readonly content: unknown;
   /** The members of the outermost object and two levels below, in this order, without the inside of a refresh token. */
-  readonly all: readonly FoundMember[];
-  /** The members, or the header of the token, that the settings name. */
-  readonly token: FoundMember | undefined;
-  readonly lifetime: FoundMember | undefined;
-  readonly passThrough: readonly (readonly [setting: string, member: FoundMember | undefined])[];
-  /** The values of `error` and `errors`. */
-  readonly errors: readonly unknown[];
+  readonly members: readonly FoundMember[];
+  readonly print: PrintPath;
 }
 
 /** An object of an answer, with its path. */
@@ -52,29 +38,10 @@ export class UnusableAnswer extends Error {
   }
 }
 
-export function readMembers(
-  content: unknown,
-  headers: TokenResponse['headers'],
-  settings: Service['response'],
-): Members {
-  const { tokenMember, tokenHeader, lifetimeMember, passThrough } = settings;
-  const at = (path: string | false | undefined) => (path ? memberAt(content, path) : undefined);
-  const header = tokenHeader?.toLowerCase() ?? '';
-  const level = enter({ path: [], value: content, around: [] });
-  const inHeader = { path: [header], value: headers[header], around: level ? [level] : [] };
-  return {
-    content: openText(content),
-    all: listMembers(content),
-    token: Object.hasOwn(headers, header) ? inHeader : at(tokenMember),
-    lifetime: at(lifetimeMember),
-    passThrough: passThrough.map((path) => [path, at(path)] as const),
-    errors: [at('error')?.value, at('errors')?.value],
-  };
-}
-
-function listMembers(content: unknown): readonly FoundMember[] {
+/** Lists the `members` of an answer with this content. */
+export function listMembers(content: Content): readonly FoundMember[] {
   const found: FoundMember[] = [];
-  const objects: FoundMember[] = [{ path: [], value: content, around: [] }];
+  const objects = [rootOf(content)];
   // The loop extends the list that it walks. Outer members come first.
   for (const object of objects) {
     const level = enter(object);
@@ -91,14 +58,26 @@ function listMembers(content: unknown): readonly FoundMember[] {
 }
 
 /** Returns the member at an exact dotted path such as `data.token` or `tokens.1`. The path `$` is the content. */
-function memberAt(content: unknown, dottedPath: string): FoundMember | undefined {
-  let member: FoundMember = { path: [], value: content, around: [] };
+export function memberAt(content: Content, dottedPath: string): FoundMember | undefined {
+  let member = rootOf(content);
   for (const name of dottedPath === '$' ? [] : dottedPath.split('.')) {
     const level = enter(member, name);
     if (level === undefined || !Object.hasOwn(level.members, name)) return undefined;
     member = memberOf(level, name, member);
   }
   return member;
+}
+
+/** Returns a header as a member of the outermost object. */
+export function headerAt({ response: { headers }, content }: Answer, name: string): FoundMember | undefined {
+  const header = name.toLowerCase();
+  const level = enter(rootOf(content));
+  const around = level ? [level] : [];
+  return Object.hasOwn(headers, header) ? { path: [header], value: headers[header], around } : undefined;
+}
+
+function rootOf({ value }: Content): FoundMember {
+  return { path: [], value, around: [] };
 }
 
 function memberOf(level: Level, name: string, { around }: FoundMember): FoundMember {

@@ -1,6 +1,6 @@
 import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
-import type { Answer, FoundMember } from './members.ts';
+import { type Answer, type FoundMember, memberAt } from './members.ts';
 import { plainName } from './names.ts';
 import { type PrintPath, shapeOf } from './shape.ts';
 import { parseHttpDate } from './times.ts';
@@ -17,12 +17,12 @@ export type Refusal =
  * some services write as 403, 420 or 430. Every other 4xx but 408 is held.
  */
 export function readStatus(answer: Answer, receivedAt: number, service: Service): Refusal | undefined {
-  const { response, content, members, print } = answer;
+  const { response, content, print } = answer;
   const { status, headers } = response;
-  const [error] = members.errors;
+  const error = memberAt(content, 'error')?.value;
   const askedSeconds = readRetryAfter(headers['retry-after'] ?? '', receivedAt);
   const isThrottle = status === 429 || (isOf4xx(status) && askedSeconds !== undefined);
-  if (isRejected(answer, service, isThrottle)) return { outcome: 'rejected' };
+  if (isRejected(answer, error, service, isThrottle)) return { outcome: 'rejected' };
   if (isSuccess(status)) return undefined;
   const shape = shapeOf(response, content, print);
   const answered = `The token endpoint answered ${status}`;
@@ -49,6 +49,7 @@ const isOf4xx = (status: number) => status >= 400 && status <= 499;
 /** Returns whether an answer definitively rejects the credential, which is then not sent again (RFC 6749 §5.2). */
 function isRejected(
   { response: { status }, content, members }: Answer,
+  error: unknown,
   service: Service,
   isThrottle: boolean,
 ): boolean {
@@ -56,8 +57,7 @@ function isRejected(
   if (status === 401 || (status === 403 && rejectedOn403 && !isThrottle)) return true;
   const isHeard = isSuccess(status) || (isOf4xx(status) && status !== 408 && status !== 429);
   // A proxy, which answers 502 to 504, writes no such error.
-  if (content.isStructured && members.all.some(isInvalidClient) && (isHeard || status === 500)) return true;
-  const [error] = members.errors;
+  if (content.isStructured && members.some(isInvalidClient) && (isHeard || status === 500)) return true;
   const isNamed = typeof error === 'string' && rejectedOn?.includes(error) === true;
   return isNamed && (isHeard || isFailure(status));
 }

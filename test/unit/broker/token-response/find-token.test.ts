@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { findToken } from '../../../../functions/broker/token-response/find-token.ts';
-import { readMembers, UnusableAnswer } from '../../../../functions/broker/token-response/members.ts';
+import { listMembers, UnusableAnswer } from '../../../../functions/broker/token-response/members.ts';
 import { plainName, TOKEN_NAMES } from '../../../../functions/broker/token-response/names.ts';
 import { jwt } from './token-answers.ts';
 
@@ -18,9 +18,15 @@ const NAMES = [
 /** The token, or the explanation. */
 function found(answer: unknown, tokenMember?: string): string {
   try {
-    const settings = { tokenMember, lifetimeUnit: 'seconds', passThrough: [] } as const;
-    const members = readMembers(answer, {}, settings);
-    return findToken({ members, print: (path) => path.join('.') }, settings).text;
+    const content = { value: answer };
+    const response = { status: 200, headers: {}, body: new Uint8Array() };
+    const read = {
+      response,
+      content,
+      members: listMembers(content),
+      print: (path: readonly string[]) => path.join('.'),
+    };
+    return findToken(read, { tokenMember, lifetimeUnit: 'seconds', passThrough: [] }).text;
   } catch (error) {
     if (error instanceof UnusableAnswer) return error.message;
     throw error;
