@@ -11,7 +11,7 @@ import { createPairTable } from './aws/pair-table/table.ts';
 import { createSealer } from './aws/sealing/sealing.ts';
 import { createSealingKeys } from './aws/sealing/sealing-key.ts';
 import { createSecretReader, createSecretsManager, type SecretsManager } from './aws/secrets-manager.ts';
-import { createAuthorize, roleKey } from './broker/authorize.ts';
+import { createRulesOf, roleKey } from './broker/authorize.ts';
 import { createSecretCache } from './broker/credential/secret.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
 import { createObtainToken } from './broker/pair/obtain-token.ts';
@@ -53,6 +53,7 @@ export function createTokenFunction(options: Options) {
   const { principalOrgId, provenForSeconds, sloWithinMs } = settings;
   const all = { clients: 'all', services: 'all', operations: ['check'] } as const;
   const accessRules = [...settings.accessRules, ...checkerRoles.map((role) => ({ role, ...all }))];
+  const rulesOf = createRulesOf(accessRules, principalOrgId);
   // The release check requests a token on purpose and must be refused.
   const refusedRoles = new Set([...checkerRoles, probeRole].flatMap((role) => (role ? [roleKey(role)] : [])));
   const digest = rulesDigest(settings);
@@ -63,7 +64,7 @@ export function createTokenFunction(options: Options) {
   const broker = createTokenBroker({
     environment,
     services: settings.services,
-    authorize: createAuthorize(accessRules, principalOrgId),
+    rulesOf,
     store: createPairTable({
       dynamodb,
       tableName,
@@ -81,14 +82,7 @@ export function createTokenFunction(options: Options) {
     sleep,
     random,
   });
-  const endpoint = createTokenEndpoint({
-    broker,
-    accessRules,
-    principalOrgId,
-    rulesDigest: log.rulesDigest,
-    audit: createAuditLog(log),
-    now,
-  });
+  const endpoint = createTokenEndpoint({ broker, rulesOf, rulesDigest: digest, audit: createAuditLog(log), now });
 
   return {
     handler: async (event: unknown, context: InvocationContext): Promise<FunctionUrlResult> =>

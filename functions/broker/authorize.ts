@@ -2,9 +2,6 @@ import { ASSUMED_ROLE_ARN, ROLE_ARN } from '../vocabulary.ts';
 import type { ClientName, Pair, ServiceName } from './pair.ts';
 import { Problem } from './problem.ts';
 
-/** Throws the problem `access-denied` unless an access rule covers the caller, the operation and the pair. */
-export type Authorize = (caller: Caller, operation: Operation, pair: Pair) => void;
-
 /** Allows a role to act for clients on services. */
 export interface AccessRule {
   /** `arn:aws:iam::<account>:role/<path/><name>`, matched on partition, account and role name. */
@@ -18,26 +15,29 @@ export interface AccessRule {
 
 export type Operation = 'token' | 'check';
 
+/** Returns the rules that name a caller's role, in their order. A role of another organization has no rules. */
+export type RulesOf = (caller: Caller) => readonly AccessRule[];
+
 /** @param principalOrgId the organization that every caller's account must be in, if it is set */
-export function createAuthorize(rules: readonly AccessRule[], principalOrgId?: string): Authorize {
+export function createRulesOf(rules: readonly AccessRule[], principalOrgId?: string): RulesOf {
   // Indexed once. Each decision is one look-up.
   const rulesOfRole = Map.groupBy(rules, (rule) => roleKey(rule.role));
-  return (caller, operation, pair) => {
-    const own = rulesOfRole.get(callerKey(caller)) ?? [];
-    const isCovered = own.some((rule) => isFor(caller, rule, principalOrgId) && covers(rule, operation, pair));
-    if (!isCovered) throw accessDenied();
-  };
-}
-
-/** Returns the rules that name the caller's role, in their order. A role of another organization has no rules. */
-export function rulesOf(rules: readonly AccessRule[], caller: Caller, principalOrgId?: string): readonly AccessRule[] {
-  const key = callerKey(caller);
-  return rules.filter((rule) => roleKey(rule.role) === key && isFor(caller, rule, principalOrgId));
+  return (caller) => (rulesOfRole.get(callerKey(caller)) ?? []).filter((rule) => isFor(caller, rule, principalOrgId));
 }
 
 /** Returns whether a rule for the caller's role name fits its id and organization, which may both be left open. */
 function isFor(caller: Caller, { roleId = caller.roleId }: AccessRule, organization = caller.principalOrgId): boolean {
   return roleId === caller.roleId && organization === caller.principalOrgId;
+}
+
+/** Returns whether one of a caller's rules covers the operation and the pair. */
+export function isAllowed(rules: readonly AccessRule[], operation: Operation, { client, service }: Pair): boolean {
+  return rules.some(
+    ({ operations, clients, services }) =>
+      operations.includes(operation) &&
+      (clients === 'all' || clients.includes(client)) &&
+      (services === 'all' || services.includes(service)),
+  );
 }
 
 /**
@@ -57,14 +57,6 @@ export function roleKey(arn: string): string {
   const [matched, partition = '', account = '', role = ''] = ROLE_ARN.exec(arn) ?? [];
   if (matched === undefined) throw new TypeError(`access rule for something that is not a role: ${arn}`);
   return callerKey({ partition, account, role });
-}
-
-function covers(rule: AccessRule, operation: Operation, { client, service }: Pair): boolean {
-  return (
-    rule.operations.includes(operation) &&
-    (rule.clients === 'all' || rule.clients.includes(client)) &&
-    (rule.services === 'all' || rule.services.includes(service))
-  );
 }
 
 /** The AWS role that signed a request. */

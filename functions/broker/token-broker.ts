@@ -1,5 +1,5 @@
 import type { Trace } from './audit.ts';
-import { type Authorize, accessDenied, type Caller } from './authorize.ts';
+import { accessDenied, type Caller, isAllowed, type Operation, type RulesOf } from './authorize.ts';
 import { type CheckRequest, type CheckResult, createCheckCredential } from './check-credential.ts';
 import { createAcquireToken } from './pair/acquire-token.ts';
 import type { Call } from './pair/call.ts';
@@ -12,7 +12,7 @@ export type TokenBroker = ReturnType<typeof createTokenBroker>;
 
 interface Dependencies extends Omit<Parameters<typeof createAcquireToken>[0], 'memory'> {
   readonly services: Readonly<Record<ServiceName, Service>>;
-  readonly authorize: Authorize;
+  readonly rulesOf: RulesOf;
   /** Digests the settings that change a service's token requests. Releases that differ in them have separate holds. */
   readonly settingsDigest: (service: Service) => string;
   readonly provenForMs: number;
@@ -23,7 +23,7 @@ interface Dependencies extends Omit<Parameters<typeof createAcquireToken>[0], 'm
  * operations answer by `deadline`, in epoch milliseconds, and add their work to `trace`.
  */
 export function createTokenBroker(dependencies: Dependencies) {
-  const { services, authorize, settingsDigest, provenForMs, now } = dependencies;
+  const { services, rulesOf, settingsDigest, provenForMs, now } = dependencies;
   const memory = new PairMemory(now);
   const acquireToken = createAcquireToken({ ...dependencies, memory });
   const checkCredential = createCheckCredential({ acquireToken, provenForMs, now });
@@ -38,8 +38,7 @@ export function createTokenBroker(dependencies: Dependencies) {
     /** Returns a token of the pair that does not expire soon. @throws Problem with the reason why there is no token */
     async issue(caller: Caller, request: IssueRequest, deadline: number, trace: Trace): Promise<Issue> {
       const { pair, refused } = request;
-      authorize(caller, 'token', pair);
-      const call = callFor(pair, deadline, trace);
+      const call = authorize(caller, 'token', pair, deadline, trace);
       // Only the table can say whether a refused token is still current.
       const record = refused === undefined ? memory.trusted(pair) : undefined;
       const known = record && decideIssue({ record, cache: 'memory', leaseIsOver: true }, call, request, now());
@@ -51,14 +50,14 @@ export function createTokenBroker(dependencies: Dependencies) {
 
     /** Reports whether the credential of a pair works. @throws Problem `access-denied`, or why there is no finding */
     async check(caller: Caller, request: CheckRequest, deadline: number, trace: Trace): Promise<CheckResult> {
-      authorize(caller, 'check', request.pair);
-      return checkCredential({ ...callFor(request.pair, deadline, trace), stage: request.stage });
+      const call = authorize(caller, 'check', request.pair, deadline, trace);
+      return checkCredential({ ...call, stage: request.stage });
     },
   };
 
-  function callFor(pair: Pair, deadline: number, trace: Trace): Call {
-    const known = settings.get(pair.service);
-    // A service that is not configured looks like a forbidden one.
+  /** Returns the call that an access rule allows. A service that is not configured looks like a forbidden one. */
+  function authorize(caller: Caller, operation: Operation, pair: Pair, deadline: number, trace: Trace): Call {
+    const known = isAllowed(rulesOf(caller), operation, pair) ? settings.get(pair.service) : undefined;
     if (known === undefined) throw accessDenied();
     return { pair, ...known, deadline, trace };
   }

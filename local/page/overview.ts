@@ -1,5 +1,5 @@
 import { type PairState, SEVERITIES } from '../../functions/aws/pair-table/pair-state.ts';
-import { createAuthorize, parseCaller } from '../../functions/broker/authorize.ts';
+import { createRulesOf, isAllowed, parseCaller } from '../../functions/broker/authorize.ts';
 import { type Pair, pairKey, servicesOf } from '../../functions/broker/pair.ts';
 import type { LocalConfig } from '../../lib/settings/local-config.ts';
 import { commandLine } from '../command-lines.ts';
@@ -115,24 +115,14 @@ function failureText({ finding }: Found, sent: readonly SentRequest[]): string {
 }
 
 function callersOf({ callers, accessRules, services }: LocalConfig, clients: readonly string[]): readonly PageCaller[] {
-  const authorize = createAuthorize(accessRules);
+  const rulesOf = createRulesOf(accessRules);
   const pairs = clients.flatMap((client) => Object.keys(services).map((service) => ({ client, service })));
   return callers.map(({ role, accessKeyId }) => {
     const caller = parseCaller(assumedRoleIdentity(role, accessKeyId).userArn);
+    const rules = caller ? rulesOf(caller) : [];
     const allowed = (['token', 'check'] as const).flatMap((operation) =>
-      pairs
-        .filter((pair) => caller && isAllowed(() => authorize(caller, operation, pair)))
-        .map((pair) => `${operation} ${pairKey(pair)}`),
+      pairs.filter((pair) => isAllowed(rules, operation, pair)).map((pair) => `${operation} ${pairKey(pair)}`),
     );
     return { id: accessKeyId, name: roleName(role), allowed };
   });
-}
-
-function isAllowed(authorize: () => void): boolean {
-  try {
-    authorize();
-    return true;
-  } catch {
-    return false;
-  }
 }

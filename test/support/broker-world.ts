@@ -1,6 +1,6 @@
 import { parseEvent, toResult } from '../../functions/aws/function-url.ts';
 import { type Audit, type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
-import { type AccessRule, createAuthorize } from '../../functions/broker/authorize.ts';
+import { type AccessRule, createRulesOf } from '../../functions/broker/authorize.ts';
 import { createSecretCache, type ReadSecret, type SecretReading } from '../../functions/broker/credential/secret.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
 import type { IssueRequest } from '../../functions/broker/pair/decision.ts';
@@ -46,11 +46,12 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
   const counts = { secretReads: 0, tokenRequests: 0 };
   let ids = 0;
   const audited: AuditRecord[] = [];
+  const rulesOf = createRulesOf(world.accessRules, world.principalOrgId);
 
   const broker = wireBroker({
     services: world.services,
     store: world.store,
-    authorize: createAuthorize(world.accessRules, world.principalOrgId),
+    rulesOf,
     readSecret: async (client, stage) => {
       counts.secretReads += 1;
       return world.secret(client, stage);
@@ -72,9 +73,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     audited.push(record);
     world.audit?.(record);
   };
-  const { accessRules, principalOrgId } = world;
-  const settings = { accessRules, principalOrgId, rulesDigest: RULES_DIGEST };
-  const endpoint = createTokenEndpoint({ broker, ...settings, audit, now: () => clock.now });
+  const endpoint = createTokenEndpoint({ broker, rulesOf, rulesDigest: RULES_DIGEST, audit, now: () => clock.now });
 
   return {
     world,
@@ -97,7 +96,7 @@ type Ports = Parameters<typeof createTokenBroker>[0];
 interface Wiring extends Pick<Ports, 'services' | 'store' | 'uniqueId' | 'now' | 'sleep' | 'random'> {
   readonly readSecret: ReadSecret;
   readonly requestToken: RequestToken;
-  readonly authorize?: Ports['authorize'];
+  readonly rulesOf?: Ports['rulesOf'];
   readonly fingerprint?: (token: string) => string;
 }
 
@@ -106,7 +105,7 @@ export function wireBroker({ readSecret, requestToken, ...wiring }: Wiring): Tok
   const { services, now, random, fingerprint = (token) => token.padEnd(16, '0').slice(0, 16), ...ports } = wiring;
   return createTokenBroker({
     environment: 'test',
-    authorize: createAuthorize([ALL]),
+    rulesOf: createRulesOf([ALL]),
     settingsDigest: () => SETTINGS_DIGEST,
     provenForMs: 3_600_000,
     ...ports,

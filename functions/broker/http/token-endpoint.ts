@@ -1,6 +1,6 @@
 import { PROBLEMS } from '../../vocabulary.ts';
 import { type Audit, type AuditRecord, newTrace } from '../audit.ts';
-import { type AccessRule, accessDenied, type Caller, rulesOf } from '../authorize.ts';
+import { accessDenied, type Caller, type RulesOf } from '../authorize.ts';
 import type { CheckRequest, CheckResult } from '../check-credential.ts';
 import type { Issue } from '../pair/decision.ts';
 import { Problem } from '../problem.ts';
@@ -42,8 +42,7 @@ export interface BrokerResponse {
 
 interface Dependencies {
   readonly broker: TokenBroker;
-  readonly accessRules: readonly AccessRule[];
-  readonly principalOrgId?: string | undefined;
+  readonly rulesOf: RulesOf;
   /** Identifies the access rules. Only roles that have a rule see it. */
   readonly rulesDigest?: string | undefined;
   readonly audit: Audit;
@@ -52,7 +51,7 @@ interface Dependencies {
 
 /** Answers requests and writes one audit record for each. Only this file turns a problem into HTTP. Never throws. */
 export function createTokenEndpoint(dependencies: Dependencies) {
-  const { broker, accessRules, principalOrgId, rulesDigest, audit, now } = dependencies;
+  const { broker, rulesOf, rulesDigest, audit, now } = dependencies;
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
     const { requestId, method, path, contentType, body, caller, signer, sourceIp } = request;
@@ -111,7 +110,7 @@ export function createTokenEndpoint(dependencies: Dependencies) {
 
   function whoamiResponse(caller: Caller): BrokerResponse {
     const { partition, account, role } = caller;
-    const own = rulesOf(accessRules, caller, principalOrgId);
+    const own = rulesOf(caller);
     const rules = own.map(({ clients, services, operations }) => ({ clients, services, operations }));
     const identity = { role: `arn:${partition}:iam::${account}:role/${role}`, account, rules };
     return respond(200, { ...identity, ...(own.length > 0 && { rules_digest: rulesDigest }) });

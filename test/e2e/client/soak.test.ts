@@ -109,7 +109,7 @@ function createSoakWorld(lifetimeSeconds: number) {
 }
 
 function endpointOf({ broker, now }: Instance) {
-  const endpoint = createTokenEndpoint({ broker, accessRules: [], audit: () => undefined, now });
+  const endpoint = createTokenEndpoint({ broker, rulesOf: () => [], audit: () => undefined, now });
   const request = { requestId: 'request-1', method: 'POST', path: '/token', query: '', caller: BILLING };
   return (text: string) => {
     const body = new TextEncoder().encode(text);
