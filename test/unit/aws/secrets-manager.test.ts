@@ -9,7 +9,7 @@ import { repeatAtOnce, startSecretsManager } from '../../support/processes/stand
 const V1 = '11111111-1111-4111-8111-111111111111';
 const V2 = '22222222-2222-4222-8222-222222222222';
 const DENIED = 'AccessDeniedException';
-const STOP = 'with an explicit deny in a resource-based policy';
+const STOP = 'deny in a resource-based policy';
 
 const MANAGED = 'The secret is managed by another service, and you must use that service to update it.';
 const INVALID = { outcome: 'denied', cause: 'InvalidRequestException' } as const;
@@ -103,11 +103,7 @@ describe('reading the secret of a client', () => {
     ),
     [400, { __type: DENIED, Message: NAMED_LIKE_KMS }, { outcome: 'denied', cause: DENIED }],
     // As an operator's stop is written.
-    [
-      400,
-      { __type: DENIED, Message: `User: … ${STOP}` },
-      { outcome: 'stopped', cause: 'deny in a resource-based policy' },
-    ],
+    [400, { __type: DENIED, Message: `User: … with an explicit ${STOP}` }, { outcome: 'stopped', cause: STOP }],
     ...Object.entries(DENIALS).map(([words, cause]): [number, object, SecretReading] => {
       return [400, { __type: DENIED, Message: `User: … ${words}` }, { outcome: 'denied', cause }];
     }),

@@ -282,11 +282,7 @@ describe('a check that finds the secret gone', () => {
   it.each<[string, SecretReading, object]>([
     ['is missing', { outcome: 'missing' }, missing],
     ['does not name the service', unnamed('AWSPENDING'), missing],
-    [
-      'is binary',
-      { outcome: 'binary' },
-      { finding: 'secret-malformed', detail: BINARY, provenBy: 'secret', checkedAt: START + 1 },
-    ],
+    ['is binary', { outcome: 'binary' }, { finding: 'secret-malformed', detail: BINARY, checkedAt: START + 1 }],
   ])('withdraws nothing when a version that is not in use %s', async (_, fault, result) => {
     const { check, tokenNow } = gone(fault);
 

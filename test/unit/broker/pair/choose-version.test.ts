@@ -55,11 +55,7 @@ describe('the version to send', () => {
     ['the previous one while the current one is latched', 'v1', [staged(both), latched('v2')]],
     ['the current one when its chance is due', 'v2', [staged(both), latched('v2'), { now: START + 15 * 60_000 }]],
     ['none while both are latched', 'credential-rejected', [staged(both), latched('v1', 'v2')]],
-    [
-      'unknown while the other cannot be read',
-      'secrets-unavailable 1',
-      [staged([current, SECRETS_DOWN]), latched('v2')],
-    ],
+    ['none while the other is unknown', 'secrets-unavailable 1', [staged([current, SECRETS_DOWN]), latched('v2')]],
     ['none while it is held, and never its predecessor', 'token-endpoint-error 5', [staged(both), held('v2')]],
     ['the current one when its hold is over', 'v2', [staged([current]), held('v2', 0)]],
     ['none one millisecond before', 'token-endpoint-error 1', [staged([current]), held('v2', 1)]],

@@ -129,44 +129,31 @@ describe('min_ttl', () => {
 describe('a refused token', () => {
   const now = START + 60 * SECOND_MS;
   const refused = TOKEN.fingerprint;
-  const SAME = { token: { ...TOKEN, sameTokenAgain: true } };
   const NEW = { now: START + 2_000, record: { attemptedAt: START + 2_000 } };
+  const SAME = { ...TOKEN, sameTokenAgain: true };
+  /** A token that was all the service had so long after its beginning, some time later. */
+  const same = (ageMs: number, laterMs: number): Changes => ({
+    now: START + ageMs + laterMs,
+    record: { token: SAME, forcedAt: START + ageMs },
+  });
 
   it.each<[string, string, Changes]>([
     ['is replaced', 'force', {}],
     ['that is not the current one leaves that', 'shared', { request: { refused: 'ffffffffffffffff' } }],
-    ['that is all the service has is issued', 'shared', { record: { ...SAME, forcedAt: now - 59_999 } }],
+    ['that is all the service has is issued', 'shared', same(0, 59_999)],
     // @see wso2/api-manager#773, rackerlabs/otter#694
-    [
-      'that was all the service had is replaced after a minute',
-      'force',
-      { record: { ...SAME, forcedAt: now - 60_000 } },
-    ],
-    ...[
-      [200, 399.999, 'shared'] as const,
-      [200, 400, 'force'] as const,
-      [1_000, 1_299.999, 'shared'] as const,
-      [1_000, 1_300, 'force'] as const,
-    ].map(([forced, seconds, step]): [string, string, Changes] => [
-      `that was all the service had at ${forced} s: the pause is as long as its age, five minutes at most`,
-      step,
-      { now: START + seconds * SECOND_MS, record: { ...SAME, forcedAt: START + forced * SECOND_MS } },
-    ]),
+    ['that was all the service had is replaced after a minute', 'force', same(0, 60_000)],
+    ['that was all there is is issued for as long as it was old', 'shared', same(200_000, 199_999)],
+    ['that was all there is is replaced after that', 'force', same(200_000, 200_000)],
+    ['that was old when it was all there is is issued for five minutes', 'shared', same(1_000_000, 299_999)],
+    ['that was old when it was all there is is replaced after those', 'force', same(1_000_000, 300_000)],
     ['is replaced once in 30 s', 'refused-again 1', { record: { forcedAt: now - 29_999 } }],
     ['is replaced once in 30 s, and the caller is told when', 'refused-again 30', { record: { forcedAt: now } }],
     ['is replaced again after 30 s', 'force', { record: { forcedAt: now - 30_000 } }],
     ['is not replaced within 5 s after it was published', 'refused-again 5', NEW],
-    [
-      'is not replaced within 5 s, to the millisecond',
-      'refused-again 1',
-      { ...NEW, now: NEW.record.attemptedAt + 4_999 },
-    ],
-    ['is replaced after that', 'force', { ...NEW, now: NEW.record.attemptedAt + 5_000 }],
-    [
-      'is replaced 9 s after its request began',
-      'force',
-      { now: START + 9_000, record: { attemptedAt: START + 8_999 } },
-    ],
+    ['is not replaced within 5 s, to the millisecond', 'refused-again 1', { ...NEW, now: NEW.now + 4_999 }],
+    ['is replaced after that', 'force', { ...NEW, now: NEW.now + 5_000 }],
+    ['is replaced 9 s after its request', 'force', { now: START + 9_000, record: { attemptedAt: START + 8_999 } }],
     [
       'that is as new waits no longer for 30 s',
       'refused-again 30',

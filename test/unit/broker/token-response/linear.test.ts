@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { inflate } from '../../../../functions/aws/https/inflate.ts';
+import { inflate } from '../../../../functions/aws/https/sender.ts';
 import { type Answer, jwt, read } from './token-answers.ts';
 
 /** The larger of two bodies has twice this length. */
