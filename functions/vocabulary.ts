@@ -53,14 +53,8 @@ export const FINDINGS = [
 ] as const;
 export type Finding = (typeof FINDINGS)[number];
 
-/** The causes of the finding `throttled`. */
-export type ThrottleCause = keyof typeof THROTTLED_ADVICE;
-
-/**
- * All causes beside a finding. `not-accepted`: the service answered 500 to a version that it never accepted.
- * `lifetime-cut`: the token is accepted, and its life time is longer than the maximum of the settings.
- */
-export type CheckCause = ThrottleCause | 'not-accepted' | 'lifetime-cut';
+/** The causes beside a finding. */
+export type CheckCause = keyof typeof CAUSE_ADVICE;
 
 /** The evidence of a finding: a token request of this check or of earlier traffic, or the reason for no request. */
 export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
@@ -234,8 +228,8 @@ export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, strin
   disabled: 'Once the client may be used again, run `client enable <client>`.',
 };
 
-/** The operator's remedy for each cause of the finding `throttled`. */
-export const THROTTLED_ADVICE = {
+/** The operator's remedy for each cause beside a finding. The first four are causes of `throttled`. */
+export const CAUSE_ADVICE = {
   /** The service asked for a later request, for example with 429. */
   service:
     'Check again later: the service has received too many token requests, which says nothing about the credential.',
@@ -244,17 +238,16 @@ export const THROTTLED_ADVICE = {
   'another-version': 'Check again after half a minute: the broker tries one new version of a pair every 30 s.',
   'single-active-token':
     'Check again when the token in use has expired: a new token would end it (`singleActiveToken`).',
+  /** The service answered 500 to a version that it never accepted. */
+  'not-accepted':
+    'Not accepted yet: the service answered 500, as some services answer a wrong secret. Compare the credential with its source; `client retry <client>` ends the wait before the next attempt.',
+  /** The token is accepted. */
+  'lifetime-cut':
+    'The life time in the answer is longer than `maxLifetimeSeconds`, which counts: it may be in milliseconds (`response.lifetimeUnit`).',
 } as const;
 
 const EXPIRED_ADVICE =
   'The credential has expired: get its successor from the service, and store it with `client put <client>`.';
-
-const NOT_ACCEPTED_ADVICE =
-  'Not accepted yet: the service answered 500, as some services answer a wrong secret. Compare the credential with its source; `client retry <client>` ends the wait before the next attempt.';
-
-/** The operator's remedy for the cause `lifetime-cut`. */
-export const LIFETIME_CUT_ADVICE =
-  'The life time in the answer is longer than `maxLifetimeSeconds`, which counts: it may be in milliseconds (`response.lifetimeUnit`).';
 
 const ROLLBACK_ADVICE =
   'If `client check <client> --stage AWSPREVIOUS` says `accepted`, run `client rollback <client>`: it puts the previous version back into use.';
@@ -269,10 +262,9 @@ export function findingAdvice(
 ): string {
   const { cause = '', mayRollBack = true, isExpired } = about;
   if (finding === 'rejected' && isExpired) return EXPIRED_ADVICE;
-  if (finding === 'unreachable' && cause === 'not-accepted') return NOT_ACCEPTED_ADVICE;
   const advice = FINDING_ADVICE[finding];
   // A secret that was written past `client put` may name fewer services than its previous version.
   if (finding === 'secret-missing' && mayRollBack) return `${advice} ${ROLLBACK_ADVICE}`;
   if (finding === 'secret-malformed' && mayRollBack) return `${ROLLBACK_ADVICE} ${advice}`;
-  return (finding === 'throttled' && new Map(Object.entries(THROTTLED_ADVICE)).get(cause)) || advice;
+  return new Map(Object.entries(CAUSE_ADVICE)).get(cause) ?? advice;
 }

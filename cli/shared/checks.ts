@@ -3,7 +3,7 @@ import { note, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../client/index.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
-import { findingAdvice, LIFETIME_CUT_ADVICE, type SecretStage } from '../../functions/vocabulary.ts';
+import { CAUSE_ADVICE, findingAdvice, type SecretStage } from '../../functions/vocabulary.ts';
 import { pause } from './operate.ts';
 import { addressOf } from './settings.ts';
 import { tableText } from './table.ts';
@@ -185,7 +185,7 @@ function adviceOn(check: PairCheck, environment: string, isNew: boolean): string
   if ('failure' in check) return `${check.failure.detail}. ${adviceFor(check.failure, about)}`;
   if (check.finding === 'untried') return `${check.detail}.`;
   if (check.finding === 'accepted') {
-    if (check.cause === 'lifetime-cut') return LIFETIME_CUT_ADVICE;
+    if (check.cause === 'lifetime-cut') return CAUSE_ADVICE['lifetime-cut'];
     return check.provenBy === 'traffic' ? `not asked now: proof of ${timeText(check.checkedAt)}` : undefined;
   }
   const seconds = secondsToWait(check);

@@ -1,4 +1,4 @@
-import type { CheckCause, Finding, ProvenBy, SecretStage, ThrottleCause } from '../vocabulary.ts';
+import type { CheckCause, Finding, ProvenBy, SecretStage } from '../vocabulary.ts';
 import { credentialExpiry, parseCredential } from './credential/credential.ts';
 import { type SecretVersion, secretProblem } from './credential/secret.ts';
 import type { createAcquireToken } from './pair/acquire-token.ts';
@@ -163,7 +163,7 @@ function pendingFreeAt({ rejected }: PairRecord, now: number): number {
   return count < MAX_PENDING_REJECTIONS ? 0 : Math.min(...recent.map(({ at }) => at)) + PENDING_WINDOW_MS;
 }
 
-function throttled(version: string, cause: ThrottleCause, until: number, now: number): CheckResult {
+function throttled(version: string, cause: CheckCause, until: number, now: number): CheckResult {
   const retryAfterSeconds = Math.max(1, Math.ceil((until - now) / 1_000));
   return { finding: 'throttled', cause, version, checkedAt: now, provenBy: 'latch', retryAfterSeconds };
 }

@@ -8,6 +8,7 @@ import { createFakeBroker } from '../../client/testing.ts';
 import { parseCheckRequest, parseIssueRequest } from '../../functions/broker/http/request.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import {
+  CAUSE_ADVICE,
   FINDINGS,
   NAME_PATTERN,
   PROBLEM_ADVICE,
@@ -15,7 +16,6 @@ import {
   PROOFS,
   type ProblemType,
   SECRET_STAGES,
-  THROTTLED_ADVICE,
 } from '../../functions/vocabulary.ts';
 import { type Description, escaped, type Media, readContract, responseOf } from '../support/contract/openapi.ts';
 import { send } from '../support/requests.ts';
@@ -82,7 +82,7 @@ describe('docs/openapi.yaml agrees with functions/vocabulary.ts', () => {
     // The requests are held against the broker itself, below.
     const { client, service, stage, finding, proven_by, cause } = CONTRACT.components.schemas.Check?.properties ?? {};
     expect([client?.pattern, service?.pattern]).toEqual([NAME_PATTERN.source, NAME_PATTERN.source]);
-    expect(cause?.enum).toEqual([...Object.keys(THROTTLED_ADVICE), 'not-accepted', 'lifetime-cut']);
+    expect(cause?.enum).toEqual(Object.keys(CAUSE_ADVICE));
     expect([stage?.enum, finding?.enum, proven_by?.enum]).toEqual([SECRET_STAGES, FINDINGS, PROOFS]);
   });
 });

@@ -7,7 +7,7 @@ import { tableText } from '../../../cli/shared/table.ts';
 import { adviceFor } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { TokenBrokerError } from '../../../client/index.ts';
-import { FINDING_ADVICE, findingAdvice, PROBLEM_ADVICE, THROTTLED_ADVICE } from '../../../functions/vocabulary.ts';
+import { CAUSE_ADVICE, FINDING_ADVICE, findingAdvice, PROBLEM_ADVICE } from '../../../functions/vocabulary.ts';
 import { runCommandLine } from './shared/command-line.ts';
 
 describe('the advice on a problem', () => {
@@ -27,11 +27,11 @@ describe('the advice on a problem', () => {
   });
 });
 
-it('throttled has an advice for each cause, and only rejected versions are a reason for client retry', () => {
-  const advices = Object.keys(THROTTLED_ADVICE).map((cause) => [cause, findingAdvice('throttled', { cause })] as const);
-  expect(new Set(advices.map(([, advice]) => advice)).size).toBe(4);
+it('a finding has an advice for each cause, and only versions that were refused are a reason for client retry', () => {
+  const advices = Object.keys(CAUSE_ADVICE).map((cause) => [cause, findingAdvice('throttled', { cause })] as const);
+  expect(new Set(advices.map(([, advice]) => advice)).size).toBe(6);
   expect(advices.filter(([, advice]) => advice.includes('client retry')).map(([cause]) => cause)).toEqual([
-    'rejected-versions',
+    ...['rejected-versions', 'not-accepted'],
   ]);
   for (const cause of [undefined, 'new-cause', 'toString']) {
     expect(findingAdvice('throttled', { cause })).toBe(FINDING_ADVICE.throttled);

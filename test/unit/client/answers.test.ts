@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { CallOptions, TokenBroker, TokenBrokerOptions } from '../../../client/token-broker.ts';
-import { FINDINGS, PROOFS, THROTTLED_ADVICE } from '../../../functions/vocabulary.ts';
+import { CAUSE_ADVICE, FINDINGS, PROOFS } from '../../../functions/vocabulary.ts';
 import { ACCESS_TOKEN, checked, issued, problem } from './broker-answers.ts';
 import { NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
 import { type Answer, answerWith } from './loopback-server.ts';
@@ -106,7 +106,7 @@ describe('asking for a check', () => {
 
   it('accepts every finding and every proof of the contract, without a version and without an end', async () => {
     for (const finding of FINDINGS) expect(await check({ finding, version: undefined })).toMatchObject({ finding });
-    for (const cause of Object.keys(THROTTLED_ADVICE))
+    for (const cause of Object.keys(CAUSE_ADVICE))
       expect(await check({ finding: 'throttled', cause })).toMatchObject({ cause });
     for (const provenBy of PROOFS) expect(await check({ proven_by: provenBy })).not.toHaveProperty('expiresAt');
   });
