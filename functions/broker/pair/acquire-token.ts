@@ -194,7 +194,7 @@ export function createAcquireToken(dependencies: Dependencies) {
     }
     progress.readSince = now();
     if (now() < call.deadline) return 'again';
-    return failed(rejectedProblem(call.pair, request.record, request.version, request.credential));
+    return failed(rejectedProblem(call.pair, request.record, version, request.credential));
   }
 
   /** SETTLE: writes the outcome, first into the record of the lease's own write. Tries until its time is over. */

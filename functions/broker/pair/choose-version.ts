@@ -29,7 +29,7 @@ export function chooseVersion(call: Call, versions: StagedVersions, record: Pair
   if (version === undefined) {
     // While Secrets Manager is down, the previous version may serve later: the caller should come back.
     if (previous?.outcome === 'unavailable') throw secretProblem(previous, versions.name, 'AWSPREVIOUS');
-    throw rejectedProblem(pair, record, first.secret, credentialOf(first.secret));
+    throw rejectedProblem(pair, record, first.secret.versionId, credentialOf(first.secret));
   }
   const key = holdKey(version.versionId, settingsDigest);
   const hold = held.get(key);
@@ -41,17 +41,12 @@ export function chooseVersion(call: Call, versions: StagedVersions, record: Pair
  * The problem of a caller whose credential the service rejected. The settings may be the fault for a version that the
  * service never accepted.
  */
-export function rejectedProblem(
-  { client, service }: Pair,
-  record: PairRecord,
-  { versionId }: SecretVersion,
-  credential: Credential,
-): Problem {
-  const who = `The service ${service} rejected the credential of ${client}`;
+export function rejectedProblem(pair: Pair, record: PairRecord, version: string, credential: Credential): Problem {
+  const who = `The service ${pair.service} rejected the credential of ${pair.client}`;
   const differs = dependsOnEncoding(credential) ? ' (this credential differs under the two)' : '';
   const settings = `, or its settings are wrong: tokenPath, basicEncoding${differs}, parameters; after changed settings client retry`;
-  const advice = `An operator must store the right one${isProven(record, versionId) ? '' : settings}.`;
-  return new Problem('credential-rejected', `${who} (secret version ${versionId}). ${advice}`);
+  const advice = `An operator must store the right one${isProven(record, version) ? '' : settings}.`;
+  return new Problem('credential-rejected', `${who} (secret version ${version}). ${advice}`);
 }
 
 /**
