@@ -235,10 +235,15 @@ export function inflate(body: Buffer, contentEncoding: string, maxOutputLength: 
 
 /** Every limit is an error of the type RangeError. */
 function inflateOnce(body: Buffer, coding: string, options: { readonly maxOutputLength: number }): Buffer {
-  const { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } = process.getBuiltinModule('node:zlib');
-  if (body[0] === 0x1f && body[1] === 0x8b) return gunzipSync(body, options);
-  if (coding === 'br') return brotliDecompressSync(body, options);
+  const zlib = process.getBuiltinModule('node:zlib');
+  // Some services leave out the trailer with the checksum. Others read such a body, too.
+  const lenient = { ...options, finishFlush: zlib.constants.Z_SYNC_FLUSH };
+  if (body[0] === 0x1f && body[1] === 0x8b) return zlib.gunzipSync(body, lenient);
+  if (coding === 'br') return zlib.brotliDecompressSync(body, options);
+  // RFC 9659 limits the window, which is memory, to 8 MB.
+  const params = { [zlib.constants.ZSTD_d_windowLogMax]: 23 };
+  if (coding === 'zstd') return zlib.zstdDecompressSync(body, { ...options, params });
   if (coding !== 'deflate') return body;
   // Some services send it without the header of zlib.
-  return ((body[0] ?? 0) & 0x0f) === 8 ? inflateSync(body, options) : inflateRawSync(body, options);
+  return ((body[0] ?? 0) & 0x0f) === 8 ? zlib.inflateSync(body, lenient) : zlib.inflateRawSync(body, lenient);
 }

@@ -36,7 +36,7 @@ export function readContent(response: TokenResponse): Content {
     return { value: Object.fromEntries(new URLSearchParams(text)), isStructured };
   }
   // A raw JWT is unmistakable. Any other word in a body declared as JSON may be truncated JSON.
-  if (text.startsWith('eyJ') || (hasTokens && !/\bjson$/.test(type))) return { value: text };
+  if (/^(?:bearer )?eyJ/i.test(text) || (hasTokens && !/\bjson$/.test(type))) return { value: text };
   return { value: WORD.test(text) ? text : undefined, doubt: hasTokens ? NO_JSON : WRONG_TYPE };
 }
 
@@ -70,5 +70,5 @@ const TOKEN_TYPE = /^(?:text\/plain)?$|\b(?:json|jwt|x-www-form-urlencoded)$/;
 /** A padding `=` of base64 is the last character, or another `=` follows. */
 const LOOKS_LIKE_FORM = /^[\w.-]{1,64}=[^=]/;
 
-/** Contains no white space, quotes or brackets. A page or a program contains some. */
-const WORD = /^[^\s"'`<>(){}[\]]+$/;
+/** Contains no quotes or brackets, and white space only after `Bearer`. A page or a program contains some. */
+const WORD = /^(?:bearer )?[^\s"'`<>(){}[\]]+$/i;

@@ -4,7 +4,7 @@ import type { Service } from '../service.ts';
 import type { FoundToken } from './find-token.ts';
 import { type Answer, memberAt, UnusableAnswer } from './members.ts';
 import { type ExpiryMeaning, expiryHeaderOf, expiryNameOf } from './names.ts';
-import { parseHttpDate, readTime } from './times.ts';
+import { readMoment, readTime } from './times.ts';
 
 /**
  * Reads when a token expires. The earliest expiry counts, of the `exp` of a JWT and of `lifetimeMember`. If that is not
@@ -59,8 +59,8 @@ export function readExpiry(
 function onThisClock(moment: number, { response }: Answer, { requestStartedAt, receivedAt }: RequestTimes): number {
   const { age, date: sentAt } = response.headers;
   // The date of a stored answer is older than the answer. An age of 0 is no stored answer.
-  const date = Number(age ?? 0) === 0 ? parseHttpDate(sentAt) : Number.NaN;
-  const converted = Number.isNaN(date) ? moment : moment + requestStartedAt - date;
+  const date = Number(age ?? 0) === 0 ? readMoment(sentAt) : undefined;
+  const converted = date === undefined ? moment : moment + requestStartedAt - date;
   const [earlier, later] = [Math.min(moment, converted), Math.max(moment, converted)];
   return earlier > receivedAt ? earlier : later;
 }
@@ -83,8 +83,8 @@ interface ExpiryClaim extends Expiry {
 }
 
 /**
- * Ignores an unreadable member only when another member is readable, or when `tokenLifetimeSeconds` is set. A moment
- * without a time zone counts only if the settings name its member.
+ * Ignores an unreadable member only when another member or the `exp` of a JWT is readable, or when
+ * `tokenLifetimeSeconds` is set. A moment without a time zone counts only if the settings name its member.
  */
 function claimsOfAnswer(token: FoundToken, answer: Answer, times: RequestTimes, service: Service) {
   const { lifetimeMember, lifetimeUnit } = service.response;
@@ -106,7 +106,8 @@ function claimsOfAnswer(token: FoundToken, answer: Answer, times: RequestTimes, 
     );
   }
   const unreadable = readings.find(isUnreadable);
-  if (claims.length === 0 && unreadable !== undefined && service.tokenLifetimeSeconds === undefined) {
+  const isKnown = service.tokenLifetimeSeconds !== undefined || token.jwt?.expiresAt !== undefined;
+  if (claims.length === 0 && unreadable !== undefined && !isKnown) {
     const advice = 'name another in response.lifetimeMember, or set tokenLifetimeSeconds.';
     throw new UnusableAnswer(`the life time in ${unreadable.where} cannot be read; ${advice}`);
   }

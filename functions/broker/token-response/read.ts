@@ -1,5 +1,6 @@
 import type { Warning } from '../../vocabulary.ts';
 import { type Credential, repeatsCredential } from '../credential/credential.ts';
+import { membersOf } from '../json.ts';
 import { Problem } from '../problem.ts';
 import { Redacted, shows } from '../redacted.ts';
 import type { Service } from '../service.ts';
@@ -47,7 +48,7 @@ export function readTokenResponse(
       throw new UnusableAnswer(content.doubt);
     // An error in a success has no defined meaning. Without a word that says so, it is no rejection.
     const errors = ['error', 'errors'].map((name) => memberAt(content, name)?.value);
-    if (!errors.every(isEmpty)) {
+    if (!errors.every(isNoError)) {
       const error = oauthErrorOf(errors[0]) ?? 'an error';
       throw new UnusableAnswer(`it reports ${error}, although its status says success.`);
     }
@@ -70,9 +71,11 @@ export function readTokenResponse(
   }
 }
 
-/** Returns whether an error is empty: `null`, `""`, `0` and similar values accompany good tokens. */
-function isEmpty(value: unknown): boolean {
-  return !value || value === '0' || (typeof value === 'object' && Object.keys(value).length === 0);
+/** Returns whether an error, or its `code`, means success: `null`, `""`, `0`, `"ok"` and `{}` accompany good tokens. */
+function isNoError(value: unknown): boolean {
+  const { code = value } = membersOf(value);
+  if (typeof code === 'object' && code !== null) return Object.keys(code).length === 0;
+  return !code || /^(?:0|false|null|none|ok|success)$/i.test(`${code}`);
 }
 
 /** Reads the extras. Omits values that repeat the credential, and reports them as `hasEcho`. */

@@ -1,9 +1,10 @@
+import { textOf } from '../json.ts';
 import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import { type Answer, type FoundMember, memberAt } from './members.ts';
 import { plainName } from './names.ts';
 import { type PrintPath, shapeOf } from './shape.ts';
-import { parseHttpDate } from './times.ts';
+import { readTime } from './times.ts';
 
 /** An answer that is no success. */
 export type Refusal =
@@ -34,7 +35,7 @@ export function readStatus(answer: Answer, receivedAt: number, service: Service)
   const others = 'check authUrl, tokenPath, parameters, parametersIn and headers of the service.';
   const isRedirect = status >= 300 && status <= 399;
   const known = oauthErrorOf(error);
-  const isOfClient = status === 400 && /_client$/.test(known ?? '');
+  const isOfClient = status === 400 && /client|credential/i.test(textOf(error) ?? '');
   const ofStatus = isOfClient ? CLIENT_ADVICE : (STATUS_ADVICE[status] ?? others);
   const advice = isRedirect ? redirected(headers.location, service, print) : ofStatus;
   const detail = `${answered}${known ? ` (${known})` : ''}: ${advice}`;
@@ -82,13 +83,12 @@ const OAUTH_ERRORS: ReadonlySet<string> = new Set([
 
 /**
  * Returns the longest of the waits in `retry-after` headers, in whole seconds. Each is a number or an HTTP date
- * (RFC 9110 §10.2.3).
+ * (RFC 9110 §10.2.3). Some services write the seconds of the epoch, a length in units or another date.
  */
 function readRetryAfter(header: string, now: number): number | undefined {
   const waits = (header.match(/[A-Z][a-z]{2,8}, [^,]+|[^,\s][^,]*/g) ?? []).map((text) => {
-    const wait = text.trim();
-    const [, seconds] = /^"?(\d+(?:\.\d*)?) ?(?:s|secs?|seconds)?"?$/i.exec(wait) ?? [];
-    return Math.ceil(seconds === undefined ? (parseHttpDate(wait) - now) / 1_000 : Number(seconds));
+    const time = readTime(text.trim().replace(/^"|[".]$/g, ''), { isMoment: false, unitMs: 1_000 });
+    return Math.ceil(((time?.ms ?? Number.NaN) - (time?.isMoment ? now : 0)) / 1_000);
   });
   const seconds = Math.max(0, ...waits.filter((wait) => !Number.isNaN(wait)));
   return seconds > 0 ? seconds : undefined;

@@ -13,19 +13,25 @@ const lengthOf = (ms: number): ReadTime => ({ ms, isMoment: false });
 const momentOf = (ms: number): ReadTime => ({ ms, isMoment: true });
 const UNREADABLE = momentOf(Number.NaN);
 
-/** Reads numbers, also as text, dates and `D:HH:MM`. Returns `undefined` for `null`, `false`, `""`. */
+/** Reads numbers, also as text, lengths such as `1h30m`, and dates. Returns `undefined` for no time: `null`, `""`. */
 export function readTime(value: unknown, meaning: ExpiryMeaning): ReadTime | undefined {
   if (value === undefined || value === null || value === false) return undefined;
   if (typeof value === 'number') return readNumber(value, meaning);
   if (typeof value !== 'string' || value.length > MAX_TEXT_LENGTH) return UNREADABLE;
-  const text = value.trim();
-  if (text === '') return undefined;
+  // .NET writes such a date, and like Go an unset time as the first day of the year 1.
+  const text = value.trim().replace(/^\/Date\((\d+)(?:[+-]\d{4})?\)\/$/, '$1');
+  if (text === '' || text.startsWith('0001-01-01')) return undefined;
   if (/^-?\d+(?:\.\d+)?$/.test(text)) return readNumber(Number(text), meaning);
-  // Two digits of days could be hours, minutes and seconds.
-  const [isLength, days, hours, minutes] = /^(\d):([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
+  // Days, hours and minutes. Two digits of days could be hours, minutes and seconds.
+  const units = text.replace(/^(\d):([01]\d|2[0-3]):([0-5]\d)$/, '$1d$2h$3m');
+  const [isLength, days = 0, hours = 0, minutes = 0, seconds = 0] = LENGTH.exec(units) ?? [];
   if (isLength === undefined) return readDate(text);
-  return lengthOf(((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 * SECOND_MS);
+  return lengthOf((((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds)) * SECOND_MS);
 }
+
+/** `3600 seconds`, `1h30m0s` as Go writes it, `PT1H` of ISO 8601. */
+const LENGTH =
+  /^p?(?=[t ]?\d)(?:(\d+) ?d(?:ays?)?)?[ t]?(?:(\d+) ?h(?:ours?)?)? ?(?:(\d+) ?m(?:in(?:ute)?s?)?)? ?(?:(\d+) ?s(?:ec(?:ond)?s?)?)?$/i;
 
 const MAX_TEXT_LENGTH = 64;
 
@@ -51,7 +57,7 @@ function readNumber(number: number, { isMoment, unitMs }: ExpiryMeaning): ReadTi
 /** Reads the digits of a date, such as 20260101 or 20260101003000, as a moment without a time zone. */
 function readCompact(number: number): ReadTime {
   const [isCompact, year, month, day, hours = '00', minutes = '00', seconds = '00'] = COMPACT.exec(`${number}`) ?? [];
-  return isCompact ? readDate(`${year}-${month}-${day}T${hours}:${minutes}:${seconds}`, [ISO_8601]) : UNREADABLE;
+  return isCompact ? readDate(`${year}-${month}-${day}T${hours}:${minutes}:${seconds}`) : UNREADABLE;
 }
 
 const SECOND_MS = 1_000;
@@ -64,8 +70,8 @@ const FIRST_EPOCH_NANOSECONDS = 1e18;
 const COMPACT = /^((?:19|20)\d\d)(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?$/;
 
 /** Reads dates as services write them: ISO 8601 and those of HTTP. A date without a time is its first moment. */
-function readDate(text: string, forms: readonly RegExp[] = [ISO_8601, ...HTTP_FORMS]): ReadTime {
-  const { groups = {} } = forms.map((form) => form.exec(text)).find((match) => match !== null) ?? {};
+function readDate(text: string): ReadTime {
+  const { groups = {} } = DATES.map((form) => form.exec(text)).find((match) => match !== null) ?? {};
   const { date, day, month, year, time = '00:00', zone } = groups;
   const monthNumber = MONTHS.indexOf(month?.toLowerCase() ?? '') + 1;
   // RFC 850 writes two digits of the year. From 80 on they are of the last century.
@@ -77,20 +83,13 @@ function readDate(text: string, forms: readonly RegExp[] = [ISO_8601, ...HTTP_FO
 }
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
-const ZONE = String.raw`(?: ?(?<zone>z|utc?|gmt|[+-]\d\d(?::?\d\d)?))?`;
-const ISO_8601 = new RegExp(
-  String.raw`^(?<date>\d{4}-\d\d-\d\d)(?:[t ](?<time>\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)${ZONE})?$`,
-  'i',
-);
+/** The name of a zone may follow its offset (RFC 9557, Go). */
+const ZONE = String.raw`(?: ?(?<zone>z|utc?|gmt|[+-]\d\d(?::?\d\d)?)(?: [a-z]{3,5}|\[[\w/+-]+\])?)?`;
 const MONTH = `(?<month>${MONTHS.join('|')})`;
 const TIME = String.raw`(?<time>\d\d:\d\d(?::\d\d)?)`;
-/** RFC 1123 and RFC 850, and the form of `asctime`. */
-const HTTP_FORMS = [
+/** ISO 8601, RFC 1123 and RFC 850, and the form of `asctime`, in which Java also names a zone. */
+const DATES = [
+  String.raw`^(?<date>\d{4}-\d\d-\d\d)(?:[t ](?<time>\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)${ZONE})?$`,
   String.raw`^(?:[a-z]{3,9}, ?)?(?<day>\d{1,2})[ -]${MONTH}[ -](?<year>\d{4}|\d\d) ${TIME}${ZONE}$`,
-  String.raw`^[a-z]{3} ${MONTH} {1,2}(?<day>\d{1,2}) ${TIME} (?<year>\d{4})$`,
+  String.raw`^[a-z]{3} ${MONTH} {1,2}(?<day>\d{1,2}) ${TIME}${ZONE} (?<year>\d{4})$`,
 ].map((form) => new RegExp(form, 'i'));
-
-/** Returns the epoch milliseconds of an HTTP date, also in its obsolete forms (RFC 9110 §5.6.7), else NaN. */
-export function parseHttpDate(text = ''): number {
-  return readDate(text, HTTP_FORMS).ms;
-}

@@ -1,5 +1,5 @@
 import dns from 'node:dns';
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
 import type { SendHttp } from '../../../../functions/broker/token-request/send-http.ts';
@@ -69,6 +69,11 @@ describe('a compressed body that was not asked for', () => {
     // @see urllib3/urllib3#5189
     ['gzip, identity', gzipSync(TEXT)],
     ['', gzipSync(TEXT)],
+    // @see http4s/http4s#1167, nodejs/undici#2126
+    ['gzip', gzipSync(TEXT).subarray(0, -8)],
+    ['deflate', deflateSync(TEXT).subarray(0, -4)],
+    // @see tokers/zstd-nginx-module#15
+    ['zstd', zstdCompressSync(TEXT)],
     ['gzip', Buffer.from(TEXT)],
     ['br', Buffer.from(TEXT)],
     ['UTF-8', Buffer.from(TEXT)],
@@ -86,14 +91,18 @@ describe('a compressed body that was not asked for', () => {
       ['deflate', deflateSync(full)],
       ['deflate', deflateRawSync(full)],
       ['br', brotliCompressSync(full)],
+      ['zstd', zstdCompressSync(full)],
     ] as const) {
       expect(await receive(bytes(packed, encoding), limits(100))).toEqual({ status: 200, text: full });
       expect(await receive(bytes(packed, encoding), limits(99))).toMatchObject({ kind: 'too-large' });
     }
   });
 
-  it('is left as it is when it breaks off', async () => {
-    expect(await encoded('gzip', gzipSync(TEXT).subarray(0, -9))).toMatchObject({ status: 200 });
+  it('is left as it is with a wrong checksum, or with a window of 16 MB (RFC 9659)', async () => {
+    const wrong = Buffer.concat([gzipSync(TEXT).subarray(0, -8), Buffer.alloc(8)]);
+    const wide = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, 0x70, 0x29, 0, 0, ...Buffer.from('hello')]);
+    expect(await encoded('gzip', wrong)).toEqual({ status: 200, text: wrong.toString() });
+    expect(await encoded('zstd', wide)).toEqual({ status: 200, text: wide.toString() });
   });
 });
 

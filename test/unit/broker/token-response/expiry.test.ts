@@ -56,6 +56,13 @@ describe('a member that says how long the token lives', () => {
     [315_360_000, 'response 315360000'],
     [1e9 - 1, 'response 999999999'],
     [`${' '.repeat(62)}60`, 'response 60'],
+    ...['1h', 'PT1H', '60m', '0h60m0s', '3600 seconds', '1 hour', 'P0DT59M60S'].map((length): [unknown, string] => [
+      length,
+      'response 3600',
+    ]),
+    ['1d12h', 'response 129600'],
+    // @see golang/oauth2#738
+    ...['0001-01-01T00:00:00Z', '0001-01-01T00:00:00'].map((unset): [unknown, string] => [unset, 'assumed 300']),
     ...[null, false, '', ' '].map((nothing): [unknown, string] => [nothing, 'assumed 300']),
     ...[0, -1, '-3600', 0.25, '0:00:00', 1e9, 1e12].map((past): [unknown, string] => [past, EXPIRED]),
   ])('has the value %j', (value, told) => {
@@ -63,11 +70,26 @@ describe('a member that says how long the token lives', () => {
   });
 
   it.each([
-    ...['NaN', 'soon', '1e3', '3,600', '1h', 'PT1H', '1:2:3', '1:24:00', '1:00:60', '01:00:00', 'x1:02:03', '1:02:03x'],
+    ...[
+      'NaN',
+      'soon',
+      '1e3',
+      '3,600',
+      '1h or so',
+      'PT',
+      'h',
+      '1y',
+      '1:2:3',
+      '1:24:00',
+      '1:00:60',
+      '01:00:00',
+      'x1:02:03',
+      '1:02:03x',
+    ],
     ...['on 2026-11-21T12:34:56Z', '2026-11-21T12:34:56Z or so', '2026-11-21T12', '2026-13-01', '2026-11-21Z'],
     ...['2026-11-21T12:34:56.Z', '2026-11-21T12:34:56.1234567890Z', '2026-11-21T12:34:56+1', '21/11/2026'],
     ...['12-11-21', 'Sat, 21 Nov 2026', '21 Xyz 2026 12:34:56 GMT', '21 Nov 2026 12:34:56 CET', '9'.repeat(65)],
-    ...['/Date(1798761600000)/', true, {}, [3_600]],
+    ...['Date(1798761600000)', true, {}, [3_600]],
   ])('cannot be read, unless another one can: %j', (value) => {
     expect(expiryOf({ expires_in: value })).toBe('`expires_in` cannot be read');
     expect(expiryOf({ expires_in: value, ttl: 1_800 })).toBe(HALF_AN_HOUR);
@@ -97,7 +119,9 @@ describe('a member that says when the token expires', () => {
     ...['2026-01-01T00:30:00Z', '2026-01-01 00:30:00Z', '2026-01-01t00:30:00z', '2026-01-01T00:30:00.0000000Z'],
     ...['2026-01-01T01:30:00+01:00', '2025-12-31T23:00:00-0130', '2026-01-01T01:30:00+01', '2026-01-01 00:30 UTC'],
     ...['Thu, 01 Jan 2026 00:30:00 GMT', 'thu, 1 jan 2026 01:30 +0100', '01-Jan-2026 00:30:00 Z'],
-    'Thursday, 01-Jan-26 00:30:00 GMT',
+    ...['Thursday, 01-Jan-26 00:30:00 GMT', '/Date(1767227400000+0100)/', '2026-01-01T01:30:00+01:00[Europe/Paris]'],
+    // @see stormpath/stormpath-sdk-java#632
+    ...['2026-01-01 00:30:00.0 +0000 UTC', 'Thu Jan 01 00:30:00 UTC 2026'],
   ])('has the value %s', (value) => {
     expect(expiryOf({ expires: value })).toBe(HALF_AN_HOUR);
   });
@@ -287,6 +311,13 @@ describe('the expiry of a JWT', () => {
     const token = jwt({ exp });
     expect(expiryOf({ access_token: token, expires_in: 3_600 })).toBe('jwt 1800');
     expect(expiryOf({ access_token: token, expires_in: 60 })).toBe('response 60');
+  });
+
+  /** @see Azure/azure-sdk-for-java#6949, Azure/azure-sdk-for-python#9393 */
+  it('counts beside an expiry that cannot be read', () => {
+    const expires_on = '1/1/2026 12:30:00 AM +00:00';
+    expect(expiryOf({ access_token: jwt({ exp }), expires_on })).toBe('jwt 1800');
+    expect(expiryOf({ access_token: jwt({}), expires_on })).toBe('`expires_on` cannot be read');
   });
 
   it('is found with any characters of base64url, and is not endless', () => {

@@ -49,6 +49,8 @@ describe('a body that holds a token', () => {
     ['a raw JWT as JSON', SIGNED, { body: SIGNED }],
     ['a raw JWT as application/jwt', SIGNED, { type: 'application/jwt', body: SIGNED }],
     ['a raw JWT after Bearer', SIGNED, { type: 'text/plain', body: `Bearer ${SIGNED}\n` }],
+    ['a raw JWT after Bearer, as JSON', SIGNED, { body: `Bearer ${SIGNED}` }],
+    ['a word after Bearer, as JSON', 'short', { body: 'Bearer short', settings: ALL_TOKEN }],
     ['padded base64', 'c29tZS1vcGFxdWUtdG9rZW4=', { type: 'text/plain', body: 'c29tZS1vcGFxdWUtdG9rZW4=' }],
     ['a text that the settings call the token', 'short', { type: 'text/plain', body: 'short', settings: ALL_TOKEN }],
     ['digits that the settings call the token', '12345678', { body: '12345678', settings: ALL_TOKEN }],
@@ -60,7 +62,12 @@ describe('a body that holds a token', () => {
 
   it.each([
     ...[{ error: null, error_description: null }, { error: '', errors: [] }, { errors: {} }],
-    ...[{ error: 0, errors: '0', errcode: 0, errmsg: 'ok' }],
+    ...[
+      { error: 0, errors: '0', errcode: 0, errmsg: 'ok' },
+      { error: 'false', errors: 'None' },
+    ],
+    // @see https://developers.tiktok.com/doc/tiktok-api-v2-error-handling/
+    ...[{ error: { code: 'ok', message: '', log_id: '20260101' } }, { error: { code: 0, message: 'Success' } }],
   ])('may say that there is no error: %j', (members) => {
     expect(tokenOf({ body: { access_token: TOKEN, ...members } }).accessToken.reveal()).toBe(TOKEN);
   });
@@ -97,6 +104,7 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['an error in JSON in a JSON text', { body: JSON.stringify('{"error":"LEAK"}') }, 'it reports an error'],
   ['an error beside a token', { body: { ...LEAKED, error: { code: 'LEAK' } } }, 'it reports an error'],
   ['an error in an array', { body: [{ error: 'LEAK' }] }, 'it reports an error'],
+  ['an error without a code', { body: { ...LEAKED, error: { message: 'ok' } } }, 'it reports an error'],
   ['errors beside a token', { body: { ...LEAKED, errors: ['LEAK'] } }, 'it reports an error'],
 ];
 
@@ -117,6 +125,8 @@ const ODD_STATUSES: readonly (readonly [number, Partial<Answer>, string])[] = [
   [403, { body: { error: 'invalid_grant' } }, '(invalid_grant): it forbids'],
   [400, { body: { error: 'unsupported_grant_type' } }, '(unsupported_grant_type): it'],
   [400, { body: { error: 'unauthorized_client' } }, '(unauthorized_client): it does not accept the credential'],
+  // @see omniphx/forrest#184
+  [400, { body: { error: 'invalid_client_id' } }, '400: it does not accept the credential'],
   [402, {}, '402: check authUrl'],
   [403, {}, 'set rejectedOn403'],
   [404, { body: LEAKED, settings: { rejectedOn403: true } }, 'Check tokenPath'],
@@ -159,21 +169,23 @@ describe('an answer that is no token', () => {
 
   it.each<[string, number | undefined]>([
     ...['1', '299', '300'].map((seconds): [string, number] => [seconds, Number(seconds)]),
-    ...['86400', '9'.repeat(400), httpDate(86_400_000)].map((long): [string, number] => [long, 300]),
+    ...['86400', '9'.repeat(9), httpDate(86_400_000)].map((long): [string, number] => [long, 300]),
     [httpDate(60_000), 60],
     // @see denoland/std#7299, duolahypercho/codex-router#573
     ...['Thursday, 01-Jan-26 00:01:00 GMT', 'Thu Jan  1 00:01:00 2026', 'Thu, 1 Jan 2026 00:01:00 GMT'].map(
       (date): [string, number] => [date, 60],
     ),
-    ...['60s', '60 Seconds', '"60"', '60.', '60 sec'].map((text): [string, number] => [text, 60]),
+    ...['60s', '60 Seconds', '"60"', '60.', '60 sec', '1 minute', '1m0s'].map((text): [string, number] => [text, 60]),
+    // @see openclaw/clawhub#407, mvanhorn/cli-printing-press#542
+    ...[`${START / 1_000 + 60}`, `${START + 60_000}`, '2026-01-01T00:01:00Z'].map((end): [string, number] => [end, 60]),
     // @see getsentry/sentry#7919, urllib3/urllib3#2861
     ...['37.5', '37.0001', '38.0'].map((parts): [string, number] => [parts, 38]),
     ...['120, 120', '30,120', `60, ${httpDate(120_000)}, LEAK, ${httpDate(60_000)}`].map((all): [string, number] => [
       all,
       120,
     ]),
-    ...[httpDate(-60_000), '0', '-5', 'LEAK', '', '1e2', '2026-01-01T00:01:00Z']
-      .concat(`${httpDate(60_000)} or so`, '60 minutes', 'Thu, 01 Xyz 2026 00:01:00 GMT')
+    ...[httpDate(-60_000), '0', '-5', 'LEAK', '', '""', '1e2', '9'.repeat(400)]
+      .concat(`${httpDate(60_000)} or so`, 'Thu, 01 Xyz 2026 00:01:00 GMT')
       .map((none): [string, undefined] => [none, undefined]),
   ])('and says to come back after "%s" may be asked again after %s s', (value, seconds) => {
     expect(problemOf({ status: 503, headers: { 'retry-after': value }, body: '' }).retryAfterSeconds).toBe(seconds);
