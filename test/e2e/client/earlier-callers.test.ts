@@ -1,13 +1,12 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { startOwnBroker } from '../../support/processes/local-broker.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { ROOT, runCommandLine } from '../commands/shared/command-line.ts';
-import { GO, JAVA, type Language, PYTHON } from '../docs/languages/languages.ts';
+import { GO, JAVA, type Language, PYTHON, startProgram } from '../docs/languages/languages.ts';
 
 /**
  * Version 1.1.0: `package`, as `npm pack` made it from the client, without CommonJS and types; three files to copy;
@@ -133,26 +132,17 @@ it(`callers of 1.1.0 keep their token while the table is away, and name the prob
 });
 
 /** Starts the program of a caller in a project with the files of 1.1.0. Returns the function that asks it. */
-function start({ program, text, compile, command: [command = '', ...args] }: Caller, variables: Variables) {
+function start(caller: Caller, variables: Variables) {
   const folder = temporaryFolder();
   execFileSync('tar', ['-xzf', CALLERS, '-C', folder]);
-  writeFileSync(join(folder, program), text);
-  compile?.(folder);
   for (const name of ['@aws-sdk/credential-provider-node', '@smithy/signature-v4', 'aws4fetch']) {
     mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
   }
   symlinkSync(join(folder, 'package'), join(folder, 'node_modules/token-broker-client'));
-  const env = { PATH: process.env.PATH, HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', ...variables };
-  const child: ChildProcess = spawn(command, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const { child, ask } = startProgram(caller, caller.text, folder, variables);
   onTestFinished(() => void child.kill());
-  if (child.stdin === null || child.stdout === null) throw new Error('the program has no pipes');
-  const { stdin } = child;
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
-  return async (pair = ''): Promise<string> => {
-    stdin.write(`${pair}\n`);
-    return (await lines.next()).value ?? 'the program has ended';
-  };
+  return ask;
 }
 
 type Variables = Readonly<Record<string, string>>;

@@ -43,16 +43,18 @@ const EXAMPLES: readonly Example[] = [
 /** Files to copy that are no programs. */
 const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   'fake_token_broker.py': './python.test.ts',
-  'token_broker.go': './languages.test.ts',
-  'TokenBroker.java': './languages.test.ts',
+  'token_broker.go': './languages/languages.ts',
+  'TokenBroker.java': './languages/languages.ts',
 };
 
-it('every example has a test', () => {
+it('every example has a test, and few lines of at most 120 characters', () => {
   const tested = [...EXAMPLES.map(({ file }) => file), ...Object.keys(TESTED_ELSEWHERE)];
   expect(readdirSync(FOLDER).toSorted()).toEqual(tested.toSorted());
   for (const [file, test] of Object.entries(TESTED_ELSEWHERE)) {
     expect(readFileSync(new URL(test, import.meta.url), 'utf8')).toContain(file);
   }
+  for (const file of tested.filter((name) => /broker/i.test(name)))
+    expect(readFileSync(join(FOLDER, file), 'utf8')).toMatch(/^(.{0,120}\n){30,167}$/);
 });
 
 const CONTRACT = readContract();

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import { beforeAll, expect } from 'vitest';
 import { runs } from '../../../support/aws/signers.ts';
 import { GO_COMMAND } from '../../../support/processes/go.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { finished } from '../../commands/shared/command-line.ts';
 
 const EXAMPLES = fileURLToPath(new URL('../../../../docs/examples', import.meta.url));
@@ -88,54 +89,54 @@ export type Order = (kind: string, times: number, ...more: readonly string[]) =>
 
 /** Starts the program of each language once for a file. Returns the function that orders calls of a broker. */
 export function usePrograms(languages: readonly Language[], variablesOf: (language: Language) => Variables) {
-  const programs = new Map<Language, ReturnType<typeof started>>();
+  const programs = new Map<Language, ReturnType<typeof startProgram>>();
   beforeAll(() => {
-    for (const language of languages)
-      if (language.isThere) programs.set(language, started(language, variablesOf(language)));
+    const folder = mkdtempSync(join(tmpdir(), 'languages-'));
+    for (const language of languages.filter(({ isThere }) => isThere)) {
+      const text = readFileSync(join(PROGRAMS, language.program));
+      programs.set(language, startProgram(language, text, withExample(language, folder), variablesOf(language)));
+    }
+    return async () => {
+      for (const { child } of programs.values()) {
+        child.stdin.end();
+        if (child.exitCode === null) await once(child, 'exit');
+      }
+      rmSync(folder, { recursive: true });
+    };
   }, 300_000);
-  afterAll(() => Promise.all([...programs.values()].map(({ end }) => end())));
 
   return (language: Language, url: string): Order =>
-    async (kind, times, ...more) => {
-      const { child, lines } = programs.get(language) ?? {};
-      child?.stdin.write(`${[kind, times, url, ...more].join('\t')}\n`);
-      return JSON.parse((await lines?.next())?.value ?? '[]');
-    };
-}
-
-function started(language: Language, variables: Variables) {
-  const folder = compiled(language, readFileSync(join(PROGRAMS, language.program)));
-  const child = spawned(language, folder, variables);
-  const end = async () => {
-    child.stdin.end();
-    if (child.exitCode === null) await once(child, 'exit');
-    rmSync(folder, { recursive: true, force: true });
-  };
-  return { child, end, lines: createInterface(child.stdout)[Symbol.asyncIterator]() };
+    async (kind, times, ...more) =>
+      JSON.parse(`${await programs.get(language)?.ask([kind, times, url, ...more].join('\t'))}`);
 }
 
 /** Runs another program with the example beside it to its end. */
 export function runToItsEnd(language: Language, text: string, variables: Variables, ...args: readonly string[]) {
-  const folder = compiled(language, text);
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return finished(spawned(language, folder, variables, args));
+  return finished(startProgram(language, text, withExample(language, temporaryFolder()), variables, args).child);
 }
 
-/** A new folder with a program and the example, compiled. */
-function compiled({ example, program, compile }: Language, text: string | Buffer): string {
-  const folder = mkdtempSync(join(tmpdir(), 'languages-'));
+/** Copies the file to copy into a folder, and returns the folder. */
+function withExample({ example }: Language, folder: string): string {
   copyFileSync(join(EXAMPLES, example), join(folder, example));
-  writeFileSync(join(folder, program), text);
-  compile?.(folder);
   return folder;
 }
 
-function spawned(
-  { command: [command = '', ...args] }: Language,
+/** Compiles and starts a program. `ask` sends a line to it, and returns the line that it answers. */
+export function startProgram(
+  { program, compile, command: [command = '', ...args] }: Pick<Language, 'program' | 'compile' | 'command'>,
+  text: string | Buffer,
   cwd: string,
   variables: Variables,
   more: readonly string[] = [],
 ) {
+  writeFileSync(join(cwd, program), text);
+  compile?.(cwd);
   const env = { PATH: process.env.PATH, HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true', ...variables };
-  return spawn(command, [...args, ...more], { cwd, env });
+  const child = spawn(command, [...args, ...more], { cwd, env });
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const ask = async (line: string): Promise<string> => {
+    child.stdin.write(`${line}\n`);
+    return (await lines.next()).value ?? 'the program has ended';
+  };
+  return { child, ask };
 }
