@@ -34,22 +34,30 @@ describe('a first slip in a call', () => {
   const url = 'https://abcdefghij.lambda-url.eu-west-1.on.aws/';
   const NO_URL = 'needs the url of the broker, its Function URL';
 
-  it.each<[unknown, string]>([
-    [undefined, NO_URL],
-    [{}, NO_URL],
-    [{ url: '' }, NO_URL],
-    [{ url, services: { insights: 'https://example.com' } }, 'services: insights takes a list of URLs: { insights: ["'],
-    [{ url, services: { one: ['insights.example.com'] } }, 'services: the entries of one must be URLs such as'],
-    [{ url, timeout: 5 }, 'timeout is not one of its members: url, region, credentials, services, cache, maxAttempts,'],
-  ])('of createTokenBroker is a TypeError: %j', (options, message) => {
-    const create = () => untyped({ createTokenBroker }).createTokenBroker?.(options);
+  it.each<[string, unknown, string]>([
+    ['createTokenBroker', undefined, NO_URL],
+    ['createTokenBroker', {}, NO_URL],
+    ['createTokenBroker', { url: '' }, NO_URL],
+    [
+      'createTokenBroker',
+      { url, services: { one: 'https://example.com' } },
+      'services: one takes a list of URLs: { one:',
+    ],
+    [
+      'createTokenBroker',
+      { url, services: { one: ['example.com'] } },
+      'services: the entries of one must be URLs such as',
+    ],
+    [
+      'createTokenBroker',
+      { url, timeout: 5 },
+      'timeout is not one of its members: url, region, credentials, services,',
+    ],
+    ['createFakeBroker', { lifetime: 60 }, 'lifetime is not one of its members: startsAt, lifetimeSeconds, '],
+  ])('of %s is a TypeError: %j', (name, options, message) => {
+    const create = () => untyped({ createTokenBroker, createFakeBroker })[name]?.(options);
     expect(create).toThrow(message);
     expect(create).toThrow(TypeError);
-  });
-
-  it('of createFakeBroker is a TypeError', () => {
-    const create = () => untyped({ createFakeBroker }).createFakeBroker?.({ lifetime: 60 });
-    expect(create).toThrow(/^lifetime is not one of its members: startsAt, lifetimeSeconds, /);
   });
 
   it('is no member that is undefined, and no member of the init of fetch', async () => {

@@ -89,6 +89,13 @@ export function stopTimers(): void {
   onTestFinished(() => void vi.useRealTimers());
 }
 
+/** Keeps the warnings of this process, and prints none. */
+export function spyOnWarnings() {
+  const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
+  onTestFinished(() => warn.mockRestore());
+  return warn;
+}
+
 /** Lets what is under way on this machine go on. */
 export async function turns(): Promise<void> {
   for (let n = 0; n < 20; n += 1) await new Promise(setImmediate);

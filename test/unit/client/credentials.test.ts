@@ -5,11 +5,10 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type AwsCredentials, keepAwsCredentials, type ReadAwsCredentials } from '../../../client/index.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { AWS_ANSWERS } from './broker-answers.ts';
-import { fingerprint, goodAnswer, NOW, PAIR, startClientWorld } from './client-world.ts';
+import { fingerprint, goodAnswer, MINUTE_MS, NOW, PAIR, spyOnWarnings, startClientWorld } from './client-world.ts';
 import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
 
 const keys = (name: string): AwsCredentials => ({ accessKeyId: `AKID${name}`, secretAccessKey: 'key' });
-const MINUTE_MS = 60_000;
 const EXPIRED = AWS_ANSWERS.find(({ type }) => type === 'aws-security-token-expired')?.answer ?? answerWith(500, {});
 
 afterEach(() => void vi.unstubAllEnvs());
@@ -39,8 +38,7 @@ describe('keepAwsCredentials', () => {
   ])(
     'reads anew five minutes before an expiration that is %s, once for all who wait',
     async (_, expiration, numbers) => {
-      vi.useFakeTimers({ toFake: ['Date'], now: NOW });
-      onTestFinished(() => void vi.useRealTimers());
+      stopDate();
       let reads = 0;
       const kept = keepAwsCredentials(async () => ({ ...keys(`${++reads}`), ...Object({ expiration }) }));
       const seen: string[][] = [];
@@ -52,19 +50,14 @@ describe('keepAwsCredentials', () => {
     },
   );
 
-  const throwing = () => {
-    throw new Error('no profile');
-  };
-
   it.each<[string, number, () => Promise<AwsCredentials>]>([
     // @see aws/aws-sdk-js-v3#1196
     ['hangs, as after a freeze', 20_000, () => new Promise(() => undefined)],
     ['returns null', 0, async () => JSON.parse('null')],
-    ['throws at once', 0, throwing],
+    ['throws at once', 0, vi.fn<ReadAwsCredentials>().mockThrow(new Error('no profile'))],
     ['fails', 0, () => Promise.reject(new Error('STS is away'))],
   ])('reads anew after a read that %s', async (_, laterMs, fail) => {
-    vi.useFakeTimers({ toFake: ['Date'], now: NOW });
-    onTestFinished(() => void vi.useRealTimers());
+    stopDate();
     const read = vi.fn<ReadAwsCredentials>(async () => keys('ONE')).mockImplementationOnce(fail);
     const kept = keepAwsCredentials(read);
     kept().catch(() => undefined);
@@ -79,8 +72,7 @@ describe('keepAwsCredentials', () => {
     ['returns', ({ resolve }) => resolve(keys('EARLY'))],
     ['fails', ({ reject }) => reject(new Error('the connection died'))],
   ])('reads anew after a refresh that hangs for 20 s, also when the read before it %s meanwhile', async (_, end) => {
-    vi.useFakeTimers({ toFake: ['Date'], now: NOW });
-    onTestFinished(() => void vi.useRealTimers());
+    stopDate();
     const early = Promise.withResolvers<AwsCredentials>();
     const read = vi.fn<ReadAwsCredentials>(async () => keys('ONE'));
     read.mockReturnValueOnce(early.promise).mockReturnValueOnce(new Promise(() => undefined));
@@ -118,15 +110,12 @@ describe('a function that returns new access keys at each call', () => {
     ['four calls', (n: number) => `${n}`, 4, 0],
     ['two tenants in turn', (n: number) => `${n % 2}`, 10, 0],
   ])('causes one warning at most: %s', async (_, nameOf, calls, count) => {
-    const warnings: string[] = [];
-    const hear = ({ name, message }: Error) => void warnings.push(`${name}: ${message}`);
-    process.on('warning', hear);
-    onTestFinished(() => void process.off('warning', hear));
+    const warn = spyOnWarnings();
     let n = 0;
     const { nth } = await startClientWorld(goodAnswer(1), { credentials: async () => keys(nameOf(n++)) });
     for (let call = 0; call < calls; call += 1) await nth();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(warnings).toEqual(Array(count).fill(expect.stringMatching(/^TokenBrokerWarning: .*keepAwsCredentials/)));
+    const warning = [expect.stringContaining('keepAwsCredentials'), 'TokenBrokerWarning'];
+    expect(warn.mock.calls).toEqual(Array(count).fill(warning));
   });
 });
 
@@ -172,13 +161,17 @@ describe('AWS credentials that have expired', () => {
 });
 
 it('20 calls with one signal cause no warning of listeners', async () => {
-  const warn = vi.spyOn(process, 'emitWarning');
-  onTestFinished(() => warn.mockRestore());
+  const warn = spyOnWarnings();
   const { signal } = new AbortController();
   const { broker } = await startClientWorld(goodAnswer(1));
   await Promise.all(Array.from({ length: 20 }, (_, n) => broker.token({ ...PAIR, client: `client-${n}`, signal })));
-  expect(warn.mock.calls.map(([text]) => `${text}`).filter((text) => text.includes('listeners'))).toEqual([]);
+  expect(warn.mock.calls).toEqual([]);
 });
+
+function stopDate(): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: NOW });
+  onTestFinished(() => void vi.useRealTimers());
+}
 
 const BASE = '[profile base]\naws_access_key_id = AKIDBASE\naws_secret_access_key = key\n';
 
@@ -187,11 +180,12 @@ function stubProfile(text: string, stsUrl?: string) {
   const file = join(temporaryFolder(), 'config');
   const write = (content: string) => writeFileSync(file, content);
   write(text);
-  const variables = { AWS_CONFIG_FILE: file, AWS_SHARED_CREDENTIALS_FILE: `${file}.none`, AWS_PROFILE: 'base' };
+  const variables = {
+    ...{ AWS_CONFIG_FILE: file, AWS_SHARED_CREDENTIALS_FILE: `${file}.none`, AWS_PROFILE: 'base' },
+    ...{ AWS_ACCESS_KEY_ID: undefined, AWS_SECRET_ACCESS_KEY: undefined, AWS_SESSION_TOKEN: undefined },
+    ...{ AWS_REGION: 'eu-west-1', AWS_ENDPOINT_URL_STS: stsUrl },
+  };
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
-  for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN']) vi.stubEnv(name, undefined);
-  vi.stubEnv('AWS_REGION', 'eu-west-1');
-  vi.stubEnv('AWS_ENDPOINT_URL_STS', stsUrl);
   return write;
 }
 

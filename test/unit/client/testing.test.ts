@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { TokenBrokerError, TokenRefused } from '../../../client/index.ts';
+import { TokenBrokerError } from '../../../client/index.ts';
 import { createFakeBroker } from '../../../client/testing.ts';
 import { PROBLEMS } from '../../../functions/vocabulary.ts';
 import { PROBLEM_TYPES } from './broker-answers.ts';
@@ -29,19 +29,6 @@ it('a fake broker issues a token for each pair, renews it in time, and issues a 
   advance(2 * MINUTE_MS);
   expect(await broker.token({ ...PAIR, minTtl: 540 })).toMatchObject({ accessToken: 'fake-token-4' });
   expect(await broker.token({ ...PAIR, minTtl: 3_600 })).toMatchObject({ accessToken: 'fake-token-4' });
-});
-
-it('a fake broker replaces each token that the service turns away', async () => {
-  const { broker, revoke, accepts, requests } = createFakeBroker();
-  const call = () =>
-    broker.withToken(PAIR, ({ accessToken }) => {
-      if (!accepts(accessToken)) throw new TokenRefused();
-      return accessToken;
-    });
-  expect(await call()).toBe('fake-token-1');
-  revoke();
-  expect(await call()).toBe('fake-token-2');
-  expect(requests.at(-1)?.members).toMatchObject({ refused: expect.stringMatching(/^[0-9a-f]{16}$/) });
 });
 
 it('a fake broker lets `fetch` reach the service with the token of the test', async () => {

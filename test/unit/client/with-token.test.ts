@@ -1,7 +1,17 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { IssuedToken } from '../../../client/answers.ts';
 import { TokenRefused } from '../../../client/with-token.ts';
 import { issued, problem } from './broker-answers.ts';
-import { fingerprint, goodAnswer, MINUTE_MS, NOW, PAIR, startClientWorld, tokenText } from './client-world.ts';
+import {
+  fingerprint,
+  goodAnswer,
+  MINUTE_MS,
+  NOW,
+  PAIR,
+  spyOnWarnings,
+  startClientWorld,
+  tokenText,
+} from './client-world.ts';
 import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
 
 /** A broker that gives one token after the other, and a service that accepts the tokens in `accepted`. */
@@ -72,6 +82,23 @@ describe('fetch', () => {
     expect(asked()).toHaveLength(2);
   });
 
+  it('and withToken wait once for a service that does not know its new token yet, and repeat with it', async () => {
+    const accepted: number[] = [];
+    const learning: Answer = (...exchange) => {
+      accepted.push(1);
+      standing(3)(...exchange);
+    };
+    const { broker, service, asked, waits } = await startWorlds(accepted, goodAnswer(1), learning);
+    expect((await broker.fetch(service.url, undefined, PAIR)).status).toBe(200);
+    accepted.length = 0;
+    const use = ({ accessToken }: IssuedToken) => {
+      if (accepted.length === 0) throw new TokenRefused();
+      return accessToken;
+    };
+    expect(await broker.withToken(PAIR, use)).toBe(tokenText(1));
+    expect([asked().length, service.requests.length, waits]).toEqual([3, 2, [3_000, 3_000]]);
+  });
+
   /** @see mswjs/msw#2180 */
   it('sends by the global fetch of the moment, which may be replaced after the client was created', async () => {
     const { broker, service } = await startWorlds([1]);
@@ -83,17 +110,14 @@ describe('fetch', () => {
   });
 
   it('warns once of a host that no service names, because no setting repairs its 401', async () => {
-    const warnings: string[] = [];
-    const hear = ({ name, message }: Error) => void warnings.push(`${name}: ${message}`);
-    process.on('warning', hear);
-    onTestFinished(() => void process.off('warning', hear));
+    const warn = spyOnWarnings();
     const { broker, service } = await startWorlds([]);
     const unnamed = service.url.replace('127.0.0.1', 'localhost');
     for (let n = 0; n < 3; n += 1) expect((await broker.fetch(unnamed, undefined, PAIR)).status).toBe(401);
     await broker.fetch(service.url, undefined, { ...PAIR, service: 'other' });
-    await new Promise((resolve) => setImmediate(resolve));
     const setting = `services: { "customer-insights": ["${unnamed}"] }`;
-    expect(warnings).toEqual([`TokenBrokerWarning: A 401 of ${unnamed} replaces no token without ${setting}`]);
+    const warning = `A 401 of ${unnamed} replaces no token without ${setting}`;
+    expect(warn.mock.calls).toEqual([[warning, 'TokenBrokerWarning']]);
   });
 
   /** @see e2b-dev/E2B#1610, nodejs/undici#4789 */
