@@ -1,20 +1,13 @@
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { bootstrapOptions } from '../../bin/bootstrap.ts';
 import { environments } from '../../lib/environments.ts';
-import { SETTINGS_VARIABLE } from '../../lib/settings/names.ts';
 import { parseEnvironment } from '../../lib/settings/settings.ts';
-import { signerOf } from '../../local/aws/server.ts';
-import { serve } from '../../local/loopback.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
-import { openShell, SHELL_KEY } from './commands/shared/command-line.ts';
+import { refused, startAws } from './commands/shared/aws-operations.ts';
+import { openShell, writeSettings } from './commands/shared/command-line.ts';
 
 const DEV = parseEnvironment('dev', environments.dev);
 const OWN = ['--qualifier', 'broker1', '--toolkit-stack-name', 'CDKToolkit-broker1'];
 const BOUNDED = ['--custom-permissions-boundary', 'team/bounds'];
-
-afterEach(() => vi.unstubAllEnvs());
 
 /** @see aws/aws-cdk#16352, aws-samples/aws-transform-custom-samples#98, aws/aws-cdk#26588 */
 describe('npm run bootstrap', () => {
@@ -92,26 +85,14 @@ async function startWorld(
   stacks: readonly Stack[] | 'denied',
   organisation: object = { bootstrapQualifier: 'broker1' },
 ) {
-  const asked: string[] = [];
-  const { url, close } = await serve(async (request) => {
-    signerOf(request, 'cloudformation', { keys: [SHELL_KEY] });
-    const { Action, NextToken = '0' } = Object.fromEntries(new URLSearchParams(Buffer.from(request.body).toString()));
-    asked.push(`${Action} ${NextToken}`);
-    if (stacks === 'denied')
-      return { status: 403, body: answerWith('ErrorResponse', '<Error><Code>AccessDenied</Code></Error>') };
+  const { url, asked } = await startAws(({ members: { NextToken = 0 } }) => {
+    if (stacks === 'denied') return refused('AccessDenied', 403);
     const page = Number(NextToken);
     const next = page + 1 < stacks.length ? `<NextToken>${page + 1}</NextToken>` : '';
-    const shown = stacks
-      .slice(page, page + 1)
-      .map(xmlOf)
-      .join('');
-    const result = `<DescribeStacksResult><Stacks>${shown}</Stacks>${next}</DescribeStacksResult>`;
-    return { status: 200, body: answerWith('DescribeStacksResponse', result) };
+    const shown = stacks.slice(page, page + 1).map(xmlOf);
+    return `<Stacks>${shown.join('')}</Stacks>${next}`;
   });
-  onTestFinished(close);
-  const file = path.join(temporaryFolder(), 'environments.json');
-  writeFileSync(file, JSON.stringify({ environments: { dev: environments.dev }, organisation }));
-  vi.stubEnv(SETTINGS_VARIABLE, file);
+  writeSettings({ dev: environments.dev }, organisation);
   const { shell, output } = openShell({ AWS_ENDPOINT_URL_CLOUDFORMATION: url });
   const options = (args: readonly string[] = [], changesNothing = false) =>
     bootstrapOptions(shell, DEV, args, changesNothing);
@@ -124,8 +105,4 @@ function xmlOf({ name, status, parameters }: Stack): string {
   });
   const own = `<StackName>${name}</StackName><StackStatus>${status}</StackStatus>`;
   return `<member>${own}<Parameters>${members.join('')}</Parameters></member>`;
-}
-
-function answerWith(element: string, content: string): string {
-  return `<${element}>${content}</${element}>`;
 }

@@ -1,11 +1,9 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { deploy } from '../../bin/deployment.ts';
-import type { HealthRun } from '../../functions/health/rules/run.ts';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment } from '../../lib/settings/settings.ts';
-import { signerOf } from '../../local/aws/server.ts';
-import { headerValue, json, serve } from '../../local/loopback.ts';
-import { keyboardOf, openShell, SHELL_KEY } from './commands/shared/command-line.ts';
+import { refused, startAws } from './commands/shared/aws-operations.ts';
+import { keyboardOf, openShell } from './commands/shared/command-line.ts';
 
 const DEV = parseEnvironment('dev', environments.dev);
 const PROD = parseEnvironment('prod', environments.prod);
@@ -24,19 +22,31 @@ describe('npm run deploy', () => {
     expect(told).toEqual([deployed, '2 pairs: 1 accepted, 1 rejected']);
   });
 
-  it.each<[what: string, run: Outcome, said: RegExp]>([
-    ['crashes', 'crashed', /error: health-failed: A run of token-broker-health-dev did not finish/],
-    ['cannot be asked for', 'down', /error: aws-unavailable: .*lambda:InvokeFunction/],
-    ['is not allowed', 'denied', /error: aws-access-denied: .*lambda:InvokeFunction/],
-    ['gets no finding', failedWith('internal'), /error: the check of acme\/other ended with internal\n.*release back/],
+  it.each<[what: string, world: World, said: RegExp]>([
+    ['crashes', { run: { probe: undefined } }, /error: health-failed: A run of token-broker-health-dev did not finish/],
+    [
+      'cannot be asked for',
+      { refuses: 'invocations', word: 'ServiceException' },
+      /error: aws-unavailable: .*lambda:InvokeFunction/,
+    ],
+    ['is not allowed', { refuses: 'invocations' }, /error: aws-access-denied: .*lambda:InvokeFunction/],
+    [
+      'gets no finding',
+      { run: failedWith('internal') },
+      /error: the check of acme\/other ended with internal\n.*release back/,
+    ],
     [
       'finds a version that lost a right on the table',
-      failedWith('table-unavailable', 'dynamodb:GetItem'),
+      { run: failedWith('table-unavailable', 'dynamodb:GetItem') },
       /error: the check of .* ended with table-unavailable: dynamodb:GetItem\n.*release back/,
     ],
-    ['gets a token without a rule', { probe: GIVEN }, /error: a role .* was not refused: a-token\n.*release back/],
-  ])('fails, and asks for no other run, when the run %s', async (_, run, said) => {
-    const { deployTo, state } = await startWorld({ stack: DEPLOYED, run });
+    [
+      'gets a token without a rule',
+      { run: { probe: GIVEN } },
+      /error: a role .* was not refused: a-token\n.*release back/,
+    ],
+  ])('fails, and asks for no other run, when the run %s', async (_, world, said) => {
+    const { deployTo, state } = await startWorld({ stack: DEPLOYED, ...world });
     const { exitCode, told } = await deployTo(DEV);
     expect({ exitCode, runs: state.runs.length }).toEqual({ exitCode: 1, runs: 1 });
     expect(told.join('\n')).toMatch(said);
@@ -46,7 +56,7 @@ describe('npm run deploy', () => {
     ['the first deployment', {}, 'fix it, and deploy again.'],
     ['a deployment after a failed first one', { stack: ROLLED_BACK }, 'fix it, and deploy again.'],
     ['a later deployment', { stack: DEPLOYED }, 'release back --environment dev).'],
-    ['a stack that it may not see', { denied: 'DescribeStacks' }, 'release back --environment dev).'],
+    ['a stack that it may not see', { refuses: 'DescribeStacks' }, 'release back --environment dev).'],
   ])('advises what there is to do when the run after %s finds a fault', async (_, world, advice) => {
     const { deployTo } = await startWorld({ ...world, run: failedWith('internal') });
     expect((await deployTo(DEV)).told.at(-1)).toContain(advice);
@@ -72,13 +82,13 @@ const inStatus = (StackStatus: string) => ({ stack: { ...DEPLOYED, StackStatus }
 /** @see serverless/serverless#10897, aws/aws-cdk#29992, aws/serverless-application-model#1353 */
 describe('npm run deploy leaves to the CDK', () => {
   it.each<[what: string, world: World, environment: typeof DEV, warning?: RegExp]>([
-    ['a first deployment with as much concurrency as it needs', { concurrency: { unreserved: 160 } }, PROD],
-    ['an account whose own reservations of today are free', { concurrency: { unreserved: 100, own: OWN } }, PROD],
-    ['functions that reserve nothing yet', { concurrency: { unreserved: 160, own: {} } }, PROD],
-    ['an environment that reserves nothing', { concurrency: { unreserved: 10 } }, DEV],
+    ['a first deployment with as much concurrency as it needs', { unreserved: 160 }, PROD],
+    ['an account whose own reservations of today are free', { unreserved: 100, own: OWN }, PROD],
+    ['functions that reserve nothing yet', { unreserved: 160, own: {} }, PROD],
+    ['an environment that reserves nothing', { unreserved: 10 }, DEV],
     ['a stack that is deployed', { stack: DEPLOYED }, DEV],
     ['a failed creation that is not protected', { stack: UNPROTECTED }, DEV],
-    ['a stack that it may not see', { stack: ROLLED_BACK, denied: 'DescribeStacks' }, DEV],
+    ['a stack that it may not see', { stack: ROLLED_BACK, refuses: 'DescribeStacks' }, DEV],
     // The CDK deletes a stack that was never created, and asks before it continues after --no-rollback.
     ...['UPDATE_ROLLBACK_COMPLETE', 'REVIEW_IN_PROGRESS', 'CREATE_FAILED', 'UPDATE_FAILED'].map(
       (status): [string, World, typeof DEV] => [`a stack in ${status}`, inStatus(status), DEV],
@@ -87,27 +97,28 @@ describe('npm run deploy leaves to the CDK', () => {
     ['provisioned instances of a stack that is not there yet', {}, THREE],
     ['the first provisioned instances', { stack: DEPLOYED }, THREE, /changes from 0 to 3: deploy it alone/],
     ['the last provisioned instances', { stack: DEPLOYED, inTemplate: 3 }, DEV, /changes from 3 to 0: deploy it alone/],
-    ...['account-settings', 'concurrency'].map((denied): [string, World, typeof DEV, RegExp] => [
-      `a quota when it may not ask for ${denied}`,
-      { concurrency: { unreserved: 10, own: OWN, denied } },
+    ...['account-settings', '/concurrency'].map((refuses): [string, World, typeof DEV, RegExp] => [
+      `a quota when it may not ask for ${refuses}`,
+      { unreserved: 10, own: OWN, refuses },
       PROD,
       /^The quota .* at least 160 free .* was not checked \(aws-access-denied: .*lambda:Get\w+.*policy --deploy/,
     ]),
     [
       'a quota about which AWS says nothing, and names no right',
-      { concurrency: { unreserved: 10, denied: 'account-settings', word: 'InvalidParameterValueException' } },
+      { unreserved: 10, refuses: 'account-settings', word: 'InvalidParameterValueException' },
       PROD,
       /was not checked \(aws-refused: .*lambda:GetAccountSettings .*Exception\)\)\.$/,
     ],
     // As a role of the release before.
-    ...['cloudformation:GetTemplate', 'lambda:GetProvisionedConcurrencyConfig'].map(
-      (action): [string, World, typeof DEV, RegExp] => [
-        `instances when it has no right to ${action}`,
-        { stack: DEPLOYED, denied: action.replace(/^.*:/, ''), inTemplate: 3 },
-        THREE,
-        new RegExp(`not checked \\(aws-access-denied: .*${action}.*policy --deploy prints`),
-      ],
-    ),
+    ...Object.entries({
+      GetTemplate: 'cloudformation:GetTemplate',
+      'provisioned-concurrency': 'lambda:GetProvisionedConcurrencyConfig',
+    }).map(([refuses, action]): [string, World, typeof DEV, RegExp] => [
+      `instances when it has no right to ${action}`,
+      { stack: DEPLOYED, refuses, inTemplate: 3 },
+      THREE,
+      new RegExp(`not checked \\(aws-access-denied: .*${action}.*policy --deploy prints`),
+    ]),
   ])('%s, and warns of what it did not see', async (_, world, environment, warning = /^$/) => {
     const { deployTo, state } = await startWorld(world);
     const toldBefore = [expect.stringMatching(warning)];
@@ -126,7 +137,7 @@ describe('npm run deploy does nothing, and says why,', () => {
       const own = unreserved === 99 ? OWN : undefined;
       const free = own === undefined ? unreserved : 159;
       const said = new RegExp(`prod reserves 60 .* has only ${free} in eu-west-1 .*nothing was done`);
-      return [`with ${free} free executions`, { concurrency: { unreserved, own } }, PROD, 1, said];
+      return [`with ${free} free executions`, { unreserved, own }, PROD, 1, said];
     }),
     ...['UPDATE_IN_PROGRESS', 'UPDATE_COMPLETE_CLEANUP_IN_PROGRESS', 'ROLLBACK_IN_PROGRESS'].map(
       (status): [string, World, typeof DEV, number, RegExp] => [`in ${status}`, inStatus(status), DEV, 1, wait],
@@ -162,7 +173,7 @@ describe('npm run deploy does nothing, and says why,', () => {
     ],
     [
       'where the broker was stopped too: it prints no command that Lambda refuses, or that starts the broker',
-      { stack: DEPLOYED, inTemplate: 3, concurrency: { unreserved: 1_000, own: { 'token-broker-dev': 0 } } },
+      { stack: DEPLOYED, inTemplate: 3, own: { 'token-broker-dev': 0 } },
       THREE,
       2,
       /^error: .* and the broker was stopped: nothing was done\. docs\/runbook\.md, "Stop the .*$/,
@@ -189,10 +200,10 @@ describe('npm run deploy after a first deployment that failed', () => {
   });
 
   it.each([
-    ['when the person does not agree', '', '\n'],
+    ['when the person does not agree', undefined, '\n'],
     ['when it may not', 'UpdateTerminationProtection', undefined],
-  ])('changes nothing %s', async (_, denied, typed) => {
-    const { deployTo, state } = await startWorld({ stack: ROLLED_BACK, denied });
+  ])('changes nothing %s', async (_, refuses, typed) => {
+    const { deployTo, state } = await startWorld({ stack: ROLLED_BACK, refuses });
     expect(await deployTo(DEV, { typed })).toMatchObject({ exitCode: 1, toldBefore: undefined });
     expect(state.stack).toEqual(ROLLED_BACK);
   });
@@ -203,39 +214,26 @@ function failedWith(failure: string, detail?: string): Outcome {
   return { checked: [], missed: [{ pair: { client: 'acme', service: 'other' }, reason: 'failed', failure, detail }] };
 }
 
-type Outcome = Partial<HealthRun> | 'crashed' | 'denied' | 'down';
+/** A part of a health run. */
+type Outcome = Readonly<Record<string, unknown>>;
 type Stack = Readonly<Record<'StackStatus' | 'EnableTerminationProtection', string>>;
 
-/** What CloudFormation and Lambda know, and what the identity may not ask. */
+/** What CloudFormation and Lambda know, and refuse. */
 interface World {
   readonly stack?: Stack | undefined;
-  /** An operation that is denied. */
-  readonly denied?: string;
-  /** The answers of Lambda about concurrency. Without `own`, there is no function yet. */
-  readonly concurrency?: Concurrency;
+  /** A part of the operations that are refused, and the word: `AccessDenied` when left out. */
+  readonly refuses?: string | undefined;
+  readonly word?: string;
+  /** The executions that no function of the account reserves. */
+  readonly unreserved?: number;
+  /** The reservations of our own functions, if these are there. */
+  readonly own?: Readonly<Record<string, number>> | undefined;
   /** The instances in the deployed template, and whether the alias still has them. */
   readonly inTemplate?: number;
   readonly isThere?: boolean;
   /** How a run of health ends. */
   readonly run?: Outcome;
   readonly env?: Readonly<Record<string, string>>;
-}
-
-interface Concurrency {
-  readonly unreserved: number;
-  readonly own?: Readonly<Record<string, number>> | undefined;
-  readonly denied?: string;
-  readonly word?: string;
-}
-
-function concurrencyOf(path: string, { unreserved, own, denied, word }: Concurrency) {
-  if (denied !== undefined && path.includes(denied)) return json(403, { __type: word ?? 'AccessDeniedException' });
-  if (path.startsWith('/2016-08-19/account-settings')) {
-    return json(200, { AccountLimit: { UnreservedConcurrentExecutions: unreserved } });
-  }
-  const [, , , name = ''] = path.split('/');
-  if (own === undefined) return json(404, { __type: 'ResourceNotFoundException' });
-  return json(200, own[name] === undefined ? {} : { ReservedConcurrentExecutions: own[name] });
 }
 
 function templateWith(inTemplate: number): string {
@@ -245,41 +243,32 @@ function templateWith(inTemplate: number): string {
 
 /** Stands in for what CloudFormation and Lambda are asked beside the CDK. */
 async function startWorld(world: World = {}) {
-  const { denied = '', concurrency = { unreserved: 1_000 }, inTemplate = 0, isThere = false, run = {} } = world;
+  const {
+    refuses = 'nothing',
+    word = 'AccessDenied',
+    unreserved = 1_000,
+    own,
+    inTemplate = 0,
+    isThere = false,
+  } = world;
   const state = { stack: world.stack, runs: [] as string[] };
-  const runOf = (name: string) => {
-    state.runs.push(name);
-    if (run === 'down') return json(503, {});
-    if (run === 'denied') return json(403, { __type: 'AccessDeniedException' });
-    if (run === 'crashed') return json(200, { errorType: 'Error', errorMessage: 'broken' });
-    return json(200, { ...RUN, ...run });
-  };
-  const lambda = (method: string, path: string) => {
-    if (method === 'POST') return runOf(path.split('/')[3] ?? '');
-    if (!path.includes('/provisioned-concurrency')) return concurrencyOf(path, concurrency);
-    if (denied.includes('Provisioned')) return json(403, { __type: 'AccessDeniedException' });
-    return isThere ? json(200, {}) : json(404, { __type: 'ProvisionedConcurrencyConfigNotFoundException' });
-  };
-  const cloudformation = ({ Action = '', EnableTerminationProtection = '' }: Readonly<Record<string, string>>) => {
-    const refuse = (status: number, code: string) => {
-      return { status, body: `<ErrorResponse><Error><Code>${code}</Code></Error></ErrorResponse>` };
-    };
-    if (Action === denied) return refuse(403, 'AccessDenied');
-    if (state.stack === undefined) return refuse(400, 'ValidationError');
-    if (Action === 'UpdateTerminationProtection') state.stack = { ...state.stack, EnableTerminationProtection };
-    const elements = Object.entries(state.stack).map(([name, value]) => `<${name}>${value}</${name}>`);
-    const template = `<TemplateBody>${templateWith(inTemplate)}</TemplateBody>`;
-    const result = Action === 'GetTemplate' ? template : `<Stacks><member>${elements.join('')}</member></Stacks>`;
-    return { status: 200, body: `<${Action}Response><${Action}Result>${result}</${Action}Result></${Action}Response>` };
-  };
-  const { url, close } = await serve(async (request) => {
-    const isForm = headerValue(request, 'content-type') === 'application/x-www-form-urlencoded';
-    signerOf(request, isForm ? 'cloudformation' : 'lambda', { keys: [SHELL_KEY] });
-    return isForm
-      ? cloudformation(Object.fromEntries(new URLSearchParams(Buffer.from(request.body).toString())))
-      : lambda(request.method, request.path);
+  const { url } = await startAws(({ operation, members }) => {
+    const [, name = '', question = ''] = /functions\/([^/]+)\/([\w-]+)/.exec(operation) ?? [];
+    if (question === 'invocations') state.runs.push(name);
+    if (operation.includes(refuses)) return refused(word, word === 'ServiceException' ? 503 : 403);
+    if (question === 'invocations') return { ...RUN, ...world.run };
+    if (question === 'provisioned-concurrency') return isThere ? {} : refused('ProvisionedConcurrencyConfigNotFound');
+    if (question === 'concurrency') {
+      return own === undefined ? refused('ResourceNotFoundException') : { ReservedConcurrentExecutions: own[name] };
+    }
+    if (operation.includes('account-settings')) return { AccountLimit: { UnreservedConcurrentExecutions: unreserved } };
+    if (state.stack === undefined) return refused('ValidationError');
+    if (operation === 'GetTemplate') return `<TemplateBody>${templateWith(inTemplate)}</TemplateBody>`;
+    const { EnableTerminationProtection } = members;
+    if (operation === 'UpdateTerminationProtection') state.stack = { ...state.stack, EnableTerminationProtection };
+    const elements = Object.entries(state.stack).map(([element, value]) => `<${element}>${value}</${element}>`);
+    return `<Stacks><member>${elements.join('')}</member></Stacks>`;
   });
-  onTestFinished(close);
   const env = { AWS_ENDPOINT_URL_CLOUDFORMATION: url, AWS_ENDPOINT_URL_LAMBDA: url, ...world.env };
 
   return {

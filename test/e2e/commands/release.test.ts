@@ -1,14 +1,14 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
-import { signerOf } from '../../../local/aws/server.ts';
-import { headerValue, json, serve } from '../../../local/loopback.ts';
 import { changed } from '../../unit/settings/example-form.ts';
-import { ended, runCommandLine, SHELL_KEY, writeSettings } from './shared/command-line.ts';
+import { refused, startAws } from './shared/aws-operations.ts';
+import { ended, runCommandLine, writeSettings } from './shared/command-line.ts';
 
+const PROD = 'token-broker-prod';
 const BACK = ['release', 'back', '--environment', 'prod'];
 
 it('release list shows every version, newest first, and which part of the calls it has', async () => {
-  const { env } = await startAws({ alias: { FunctionVersion: '9', weights: { 10: 0.1 } } });
+  const { env } = await startWorld({ alias: { FunctionVersion: '9', weights: { 10: 0.1 } } });
   const { exitCode, stdout } = await runCommandLine(['release', 'list', '--environment', 'prod'], env);
   expect(exitCode).toBe(0);
   expect(stdout.trimEnd().split('\n')).toEqual([
@@ -29,7 +29,7 @@ describe('release back', () => {
   ])(
     'sends all calls of %s to the previous version, and with a canary names the next step',
     async (environment, said) => {
-      const { env, state } = await startAws();
+      const { env, state } = await startWorld();
       const result = await runCommandLine([...BACK, '--environment', environment, '--yes'], env);
       expect(result).toEqual(ended(0, 'live: version 9\n', said));
       expect(state).toMatchObject({ alias: { FunctionVersion: '9', weights: {} }, stopped: [] });
@@ -37,7 +37,7 @@ describe('release back', () => {
   );
 
   it('stops a deployment that is under way, and leaves the new version no part of the calls', async () => {
-    const { env, state } = await startAws(DEPLOYING);
+    const { env, state } = await startWorld(DEPLOYING);
     const { stdout, stderr } = await runCommandLine([...BACK, '--to', '9', '--yes', '--json'], env);
     expect(JSON.parse(stdout)).toEqual({ environment: 'prod', version: '9', stopped: ['d-1'] });
     expect(stderr).toContain('stops the deployment d-1');
@@ -46,14 +46,14 @@ describe('release back', () => {
 
   // @see localstack/localstack#7482
   it('is done when AWS refuses the second attempt of a call whose answer was lost', async () => {
-    const { env, state } = await startAws({ isLost: true });
+    const { env, state } = await startWorld({ isLost: true });
     const { exitCode, stdout } = await runCommandLine([...BACK, '--yes'], env);
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: 'live: version 9\n' });
     expect(state.alias).toEqual(BACK_AT_9);
   });
 
   it('goes back although CodeDeploy does not say whether one is under way, and says so', async () => {
-    const { env, state } = await startAws({ alias: UNDER_WAY, denied: 'POST' });
+    const { env, state } = await startWorld({ alias: UNDER_WAY, denied: 'ListDeployments' });
     const { exitCode, stderr } = await runCommandLine([...BACK, '--yes'], env);
     expect(exitCode).toBe(0);
     expect(stderr).toMatch(/under way, which could undo this, is unknown: .*codedeploy:ListDeployments/);
@@ -62,7 +62,7 @@ describe('release back', () => {
 
   it.each([[['x-api-key']], [[]]])('warns of versions that send none of the clientHeaders %j', async (headers) => {
     writeSettings({ prod: changed(environments.prod, 'services/customer-insights/clientHeaders', headers) });
-    const { env } = await startAws();
+    const { env } = await startWorld();
     const { exitCode, stderr } = await runCommandLine([...BACK, '--dry-run'], env);
     const warns = /\n- a version of 1\.1\.0 sends no clientHeaders: .* may reject the credentials/.test(stderr);
     expect({ exitCode, warns }).toEqual({ exitCode: 0, warns: headers.length > 0 });
@@ -89,7 +89,7 @@ describe('release back', () => {
       /alias-moved: .*has moved the alias.*release list/s,
     ],
   ])('changes nothing %s', async (_, args, given, exitCode, message) => {
-    const { env, state } = await startAws(given);
+    const { env, state } = await startWorld(given);
     const before = structuredClone(state);
     const result = await runCommandLine([...BACK, ...args], env);
     expect(result).toEqual({ exitCode, stdout: '', stderr: expect.stringMatching(message) });
@@ -104,8 +104,8 @@ const DEPLOYING = { alias: UNDER_WAY, deployments: ['d-1'] };
 interface Given {
   readonly alias?: { readonly FunctionVersion: string; readonly weights: Readonly<Record<string, number>> };
   readonly deployments?: readonly string[];
-  /** The method of the calls that the identity may not make. */
-  readonly denied?: 'POST';
+  /** An operation that the identity may not call. */
+  readonly denied?: string;
   /** Of the alias, when it is written. */
   readonly revision?: string;
   /** The answer of the write is lost, so that AWS meets the SDK's second attempt. */
@@ -113,8 +113,8 @@ interface Given {
   readonly newest?: number;
 }
 
-/** Stands in for the operations of Lambda and CodeDeploy that the commands use, and checks their signatures. */
-async function startAws(given: Given = {}) {
+/** Lambda and CodeDeploy with a function of up to three versions. */
+async function startWorld(given: Given = {}) {
   const { alias = { FunctionVersion: '10', weights: {} }, deployments = [], denied, revision = 'now' } = given;
   const { isLost = false, newest = 10 } = given;
   const state = { alias, stopped: [] as string[] };
@@ -123,49 +123,34 @@ async function startAws(given: Given = {}) {
     LastModified: `2026-01-${Version.replace('$LATEST', '11').padStart(2, '0')}T10:00:00.000+0000`,
     CodeSha256: `code-of-${Version}-abcdef`,
   }));
-  const { url, close } = await serve(async (request, response) => {
-    const { method, path, query } = request;
-    const target = headerValue(request, 'x-amz-target');
-    const body = request.body.length === 0 ? {} : JSON.parse(Buffer.from(request.body).toString());
-    signerOf(request, target ? 'codedeploy' : 'lambda', { keys: [SHELL_KEY] });
-    const refuse = (status: number, name: string) => {
-      response.setHeader('x-amzn-errortype', `${name}:`);
-      return json(status, {});
-    };
-    if (method === denied) return refuse(403, 'AccessDeniedException');
-    if (target === 'CodeDeploy_20141006.ListDeployments') {
-      expect(body).toMatchObject({ applicationName: 'token-broker-prod', deploymentGroupName: 'token-broker-prod' });
-      return json(200, { deployments });
+  const { url } = await startAws(({ operation, members }) => {
+    if (operation === denied) return refused('AccessDeniedException', 403);
+    switch (operation.replace(/^(\w+) .*\/functions\/token-broker-(?:prod|dev)/, '$1 ')) {
+      case 'ListDeployments':
+        expect(members).toMatchObject({ applicationName: PROD, deploymentGroupName: PROD });
+        return { deployments };
+      case 'StopDeployment':
+        state.stopped.push(members.deploymentId);
+        return { status: 'Succeeded' };
+      case 'GET /versions':
+        return { Versions: versions.slice(0, 2), NextMarker: 'a+b/c=' };
+      case 'GET /versions?Marker=a%2Bb%2Fc%3D':
+        return { Versions: versions.slice(2), NextMarker: null };
+      case 'PUT /aliases/live': {
+        const { FunctionVersion, RoutingConfig, RevisionId } = members;
+        const isAsRead = [undefined, revision].includes(RevisionId);
+        if (isAsRead) state.alias = { FunctionVersion, weights: RoutingConfig.AdditionalVersionWeights };
+        return isLost || !isAsRead ? refused('PreconditionFailedException', 412) : {};
+      }
+      case 'GET /aliases/live': {
+        const { FunctionVersion, weights } = state.alias;
+        // AWS answers null in place of an empty object.
+        const RoutingConfig = Object.keys(weights).length === 0 ? null : { AdditionalVersionWeights: weights };
+        return { FunctionVersion, RevisionId: 'now', RoutingConfig };
+      }
+      default:
+        return refused('ResourceNotFoundException', 404);
     }
-    if (target === 'CodeDeploy_20141006.StopDeployment') {
-      state.stopped.push(body.deploymentId);
-      return json(200, { status: 'Succeeded' });
-    }
-    const place = path.replace(/^\/2015-03-31\/functions\/token-broker-(?:prod|dev)/, '');
-    if (place === '/versions') {
-      const isFirst = query === '';
-      const Versions = isFirst ? versions.slice(0, 2) : versions.slice(2);
-      return json(200, { Versions, NextMarker: isFirst ? 'a+b/c=' : null });
-    }
-    if (place !== '/aliases/live') return refuse(404, 'ResourceNotFoundException');
-    if (method === 'PUT') {
-      const moved = { FunctionVersion: body.FunctionVersion, weights: body.RoutingConfig.AdditionalVersionWeights };
-      const isAsRead = [undefined, revision].includes(body.RevisionId);
-      if (isAsRead) state.alias = moved;
-      if (isLost || !isAsRead) return refuse(412, 'PreconditionFailedException');
-    }
-    const { FunctionVersion, weights } = state.alias;
-    return json(200, {
-      FunctionVersion,
-      RevisionId: 'now',
-      RoutingConfig: routingOf(weights),
-    });
   });
-  onTestFinished(close);
   return { env: { AWS_ENDPOINT_URL_LAMBDA: url, AWS_ENDPOINT_URL_CODEDEPLOY: url }, state };
-}
-
-/** AWS answers null in place of an empty object. */
-function routingOf(weights: Readonly<Record<string, number>>) {
-  return Object.keys(weights).length === 0 ? null : { AdditionalVersionWeights: weights };
 }

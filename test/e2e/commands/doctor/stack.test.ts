@@ -1,19 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, type MockInstance, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { environments } from '../../../../lib/environments.ts';
 import { parseEnvironment } from '../../../../lib/settings/settings.ts';
 import { startFunctionUrl } from '../../../../local/function-url/server.ts';
-import {
-  type HttpAnswer,
-  headerValue,
-  json,
-  type LoopbackServer,
-  type Respond,
-  serve,
-} from '../../../../local/loopback.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
+import { type AwsResult, refused, startAws } from '../shared/aws-operations.ts';
 import { answering, beginCommandLine, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
 
 const DEV = parseEnvironment('dev', environments.dev);
@@ -21,7 +14,7 @@ const FUNCTION = '/2015-03-31/functions/token-broker';
 const [STATUS, DRIFTS] = ['DescribeStackDriftDetectionStatus', 'DescribeStackResourceDrifts'];
 const LIVE = `GET ${FUNCTION}-dev/aliases/live`;
 const HEALTH = `POST ${FUNCTION}-health-dev/invocations`;
-const DIRECT = `POST ${FUNCTION}-dev/invocations`;
+const DIRECT = `POST ${FUNCTION}-dev/invocations?Qualifier=live`;
 const REFUSED = 'dynamodb:GetItem';
 const MISSED = `"missed":${JSON.stringify([
   {
@@ -38,34 +31,25 @@ const LINES =
 const WELL =
   /^Looking at the stack of dev in account 1{12}, region eu-west-1, at \d{4}-\d\d-\d\dT[\d:.]+Z, which takes at most three minutes\.\nCLIENT {2}customer-insights\nacme {4}accepted \(lifetime-cut\)\nNothing is wrong\.\n$/;
 
-const denied = (message: string, type = 'AccessDeniedException') => json(400, { __type: type, Message: message });
-const XML_DENIED = { status: 403, body: '<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>' };
-const NO_STACK = { status: 400, body: '<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>' };
-/** An answer of AWS's query protocol. */
-const xml = (action: string, result: string) => ({
-  status: 200,
-  body: `<${action}Response><${action}Result>${result}</${action}Result></${action}Response>`,
-});
 const CONFIRMED = '<key>SubscriptionsConfirmed</key><value>1</value>';
 
-/** Answers of AWS for a stack that is as deployed. */
-const ANSWERS: Readonly<Record<string, () => HttpAnswer>> = {
-  [LIVE]: () => json(200, { Name: 'live', FunctionVersion: '2', RoutingConfig: null }),
-  DescribeStacks: () => xml('DescribeStacks', `<Stacks>${member(`<Outputs>${member(URL_OUTPUT)}</Outputs>`)}</Stacks>`),
-  DetectStackDrift: () => xml('DetectStackDrift', '<StackDriftDetectionId>d-1</StackDriftDetectionId>'),
-  DescribeStackDriftDetectionStatus: () =>
-    xml('DescribeStackDriftDetectionStatus', '<DetectionStatus>DETECTION_COMPLETE</DetectionStatus>'),
-  DescribeStackResourceDrifts: () => xml('DescribeStackResourceDrifts', '<StackResourceDrifts></StackResourceDrifts>'),
-  ListStackResources: () =>
-    xml('ListStackResources', `<StackResourceSummaries>${RESOURCES.map(resource).join('')}</StackResourceSummaries>`),
-  DescribeAlarms: () => json(200, ALARMS),
-  AssumeRole: () => xml('AssumeRole', `<Credentials>${CREDENTIALS}</Credentials>`),
-  GetCallerIdentity: () => xml('GetCallerIdentity', '<Arn>arn:aws:sts::111111111111:assumed-role/operator/me</Arn>'),
-  GetTopicAttributes: () => xml('GetTopicAttributes', `<Attributes><entry>${CONFIRMED}</entry></Attributes>`),
-  [HEALTH]: () => json(200, RUN),
-  [DIRECT]: () => denied('x with an explicit deny in a service control policy'),
+/** AWS's results for a stack that is as deployed. */
+const RESULTS: Readonly<Record<string, () => AwsResult>> = {
+  [LIVE]: () => ({ Name: 'live', FunctionVersion: '2', RoutingConfig: null }),
+  DescribeStacks: () => `<Stacks>${member(`<Outputs>${member(URL_OUTPUT)}</Outputs>`)}</Stacks>`,
+  DetectStackDrift: () => '<StackDriftDetectionId>d-1</StackDriftDetectionId>',
+  [STATUS]: () => '<DetectionStatus>DETECTION_COMPLETE</DetectionStatus>',
+  [DRIFTS]: () => '<StackResourceDrifts></StackResourceDrifts>',
+  ListStackResources: () => `<StackResourceSummaries>${RESOURCES.map(resource).join('')}</StackResourceSummaries>`,
+  DescribeAlarms: () => ALARMS,
+  AssumeRole: () => `<Credentials>${CREDENTIALS}</Credentials>`,
+  GetCallerIdentity: () => '<Arn>arn:aws:sts::111111111111:assumed-role/operator/me</Arn>',
+  GetTopicAttributes: () => `<Attributes><entry>${CONFIRMED}</entry></Attributes>`,
+  [HEALTH]: () => RUN,
+  [DIRECT]: () => deniedBy('an explicit deny in a service control policy'),
 };
 
+const deniedBy = (policy: string) => refused('AccessDeniedException', 403, `x with ${policy}`);
 const member = (content: string) => `<member>${content}</member>`;
 const URL_OUTPUT = '<OutputKey>Url</OutputKey><OutputValue>https://abc.lambda-url.eu-west-1.on.aws/</OutputValue>';
 const RESOURCES = [
@@ -81,11 +65,12 @@ const ALARMS = {
 };
 const CREDENTIALS =
   '<AccessKeyId>AKIDLOOKUP</AccessKeyId><SecretAccessKey>x</SecretAccessKey><SessionToken>x</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration>';
-const drifted = (status: string, differences = '') =>
-  xml(
-    'DescribeStackResourceDrifts',
-    `<StackResourceDrifts>${member(`<LogicalResourceId>Table0</LogicalResourceId><ResourceType>AWS::DynamoDB::Table</ResourceType><StackResourceDriftStatus>${status}</StackResourceDriftStatus><PropertyDifferences>${differences}</PropertyDifferences>`)}</StackResourceDrifts>`,
-  );
+const drifted = (status: string, differences = '') => {
+  const name = '<LogicalResourceId>Table0</LogicalResourceId><ResourceType>AWS::DynamoDB::Table</ResourceType>';
+  const drift = `<StackResourceDriftStatus>${status}</StackResourceDriftStatus>`;
+  const properties = `<PropertyDifferences>${differences}</PropertyDifferences>`;
+  return `<StackResourceDrifts>${member(`${name}${drift}${properties}`)}</StackResourceDrifts>`;
+};
 const UNPROTECTED = member(
   '<PropertyPath>/DeletionProtectionEnabled</PropertyPath><ExpectedValue>true</ExpectedValue><ActualValue>false</ActualValue>',
 );
@@ -96,50 +81,43 @@ const RUN = {
   probe: { condition: 'denied', said: 'access-denied' },
 };
 
-/** Changes of the next test. */
-const world = {
-  answers: new Map<string, () => HttpAnswer>(),
-  caller: {} as object,
-  /** The access keys that may describe nothing. */
-  blindKeys: [] as string[],
-  /** Every operation that AWS was asked for. */
-  asked: [] as string[],
-};
+/** AWS and the broker, of the next test. */
+let world: Awaited<ReturnType<typeof startWorld>>;
+
+async function startWorld() {
+  const results = new Map(Object.entries(RESULTS));
+  const own = { results, caller: { role: SHELL_KEY.role, account: DEV.account, rules: [RULE] }, isBlind: false };
+  const aws = await startAws(({ operation, key }) => {
+    const isOpen = /DescribeStacks|Topic|AssumeRole|Identity/.test(operation);
+    if (world.isBlind && key === SHELL_KEY.accessKeyId && !isOpen) return refused('AccessDeniedException', 403);
+    return results.get(operation)?.() ?? refused('NotFound', 404);
+  });
+  const broker = await startFunctionUrl({
+    handler: async () => ({ statusCode: 200, headers: {}, body: JSON.stringify(world.caller) }),
+    callers: [SHELL_KEY],
+    port: 0,
+  });
+  onTestFinished(broker.close);
+  const env = { AWS_ENDPOINT_URL: aws.url, AWS_ENDPOINT_URL_STS: aws.url };
+  const command = ['doctor', '--stack', '--environment', 'dev', '--region', 'us-east-1', '--url', broker.url];
+  return Object.assign(own, { env, command, asked: aws.asked });
+}
 
 describe('doctor --stack', () => {
-  let timeout: MockInstance;
-  let aws: LoopbackServer;
-  let broker: LoopbackServer;
-
-  beforeAll(async () => {
-    aws = await serve(answerFor);
-    broker = await startFunctionUrl({
-      handler: async () => ({ statusCode: 200, headers: {}, body: JSON.stringify(world.caller) }),
-      callers: [SHELL_KEY],
-      port: 0,
-    });
-  });
-  beforeEach(() => {
-    world.answers = new Map(Object.entries(ANSWERS));
-    world.blindKeys = [];
-    world.asked = [];
-    world.caller = { role: SHELL_KEY.role, account: DEV.account, rules: [RULE] };
+  beforeEach(async () => {
+    world = await startWorld();
     vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', profiles('direct', 'deploy', 'emergency'));
     vi.stubEnv('AWS_CONFIG_FILE', '/nonexistent');
     // No line may depend on how fast this machine is. The suite of doctor itself proves what a slow answer means.
-    timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(new AbortController().signal);
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(new AbortController().signal);
+    return () => {
+      vi.unstubAllEnvs();
+      timeout.mockRestore();
+    };
   });
-  afterEach(() => {
-    vi.unstubAllEnvs();
-    timeout.mockRestore();
-  });
-  afterAll(() => Promise.all([aws, broker].map((one) => one?.close())));
-
-  const inAws = () => ({ AWS_ENDPOINT_URL: aws.url, AWS_ENDPOINT_URL_STS: aws.url });
-  const doctorStack = () => ['doctor', '--stack', '--environment', 'dev', '--region', 'us-east-1', '--url', broker.url];
 
   async function doctor(...args: readonly string[]) {
-    const { exitCode, stdout, stderr } = await runCommandLine([...doctorStack(), ...args], inAws());
+    const { exitCode, stdout, stderr } = await runCommandLine([...world.command, ...args], world.env);
     return { exitCode, lines: stdout.trimEnd().split('\n').toSorted(), stdout, stderr };
   }
 
@@ -175,10 +153,10 @@ describe('doctor --stack', () => {
       'DescribeAlarms',
       ['slo-dev","StateValue":"OK', 'slo-dev","StateValue":"ALARM'],
     ],
-    ['health-run', 'did not finish', HEALTH, json(200, { errorType: 'Error' })],
+    ['health-run', 'did not finish', HEALTH, { errorType: 'Error' }],
     ['health-run', 'without an access rule was not refused', HEALTH, ['"denied"', '"not-denied"']],
     ['health-run', `acme/customer-insights ended with table-unavailable: ${REFUSED}`, HEALTH, ['"missed":[]', MISSED]],
-    ['direct-invoke', 'may invoke the function past its URL', DIRECT, { status: 204 }],
+    ['direct-invoke', 'may invoke the function past its URL', DIRECT, {}],
   ])('fails the line %s with "%s", and says what to do', async (line, said, operation, change) => {
     alter(operation, change);
     const { exitCode, lines } = await doctor('--guarded', '--profile-direct', 'direct');
@@ -209,8 +187,8 @@ describe('doctor --stack', () => {
       [/COMPLETE(<.DetectionStatus>)/, 'FAILED$1<DetectionStatusReason>role x may not read</DetectionStatusReason>'],
     ],
     ['alarms', 'no data yet for', 'DescribeAlarms', [/1 datapoint [^"]*/, 'Unchecked: Initial alarm creation']],
-    ['direct-invoke', 'Its own policies', DIRECT, ['service control', 'resource-based']],
-    ['health-run', 'AWS returned no usable answer', HEALTH, { status: 503 }],
+    ['direct-invoke', 'Its own policies', DIRECT, deniedBy('an explicit deny in a resource-based policy')],
+    ['health-run', 'AWS returned no usable answer', HEALTH, refused('ServiceException', 503)],
   ])('does not prove the line %s and says "%s", which is no failure', async (line, said, operation, change) => {
     if (operation === '') world.caller = { ...world.caller, rules: [] };
     else alter(operation, change);
@@ -221,7 +199,7 @@ describe('doctor --stack', () => {
   });
 
   it('says which role has to run a line that is denied to the operator, and runs it as that one when its profile is named', async () => {
-    world.blindKeys = [SHELL_KEY.accessKeyId];
+    world.isBlind = true;
     const alone = await doctor();
     expect(alone.lines).toContainEqual(
       expect.stringMatching(/^\? +drift .*cloudformation:DetectStackDrift.*lookup role.*deploy\)/),
@@ -261,20 +239,20 @@ describe('doctor --stack', () => {
   });
 
   it('ends at once on Ctrl-C', async () => {
-    const { interrupt, finished } = beginCommandLine(doctorStack(), inAws());
-    world.answers.set(STATUS, () => {
+    const { interrupt, finished } = beginCommandLine(world.command, world.env);
+    world.results.set(STATUS, () => {
       interrupt();
-      return xml(STATUS, '<DetectionStatus>DETECTION_IN_PROGRESS</DetectionStatus>');
+      return '<DetectionStatus>DETECTION_IN_PROGRESS</DetectionStatus>';
     });
     expect(await finished).toMatchObject({ exitCode: 130 });
   });
 
   it.each<[what: string, change: Change, said: string]>([
     ['the stack came to no outputs', [/<Outputs>.*<\/Outputs>/s, ''], 'error: stack-incomplete: '],
-    ['AWS does not say', XML_DENIED, 'cloudformation:DescribeStacks'],
+    ['AWS does not say', refused('AccessDenied', 403), 'cloudformation:DescribeStacks'],
     [
       'there is no stack',
-      NO_STACK,
+      refused('ValidationError'),
       'error: aws-not-found: AWS has no stack TokenBroker-dev in eu-west-1\nIs it deployed',
     ],
   ])('ends with 1 when %s', async (_, change, said) => {
@@ -283,29 +261,14 @@ describe('doctor --stack', () => {
   });
 });
 
-type Change = [from: string | RegExp, to: string] | HttpAnswer;
+type Change = [from: string | RegExp, to: string] | AwsResult;
 
 function alter(operation: string, change: Change): void {
-  const usual = ANSWERS[operation]?.();
-  const answer = 'status' in change ? change : { status: 200, ...usual, body: `${usual?.body}`.replace(...change) };
-  world.answers.set(operation, () => answer);
-}
-
-/** Answers as a test says. */
-async function answerFor(...[request, response]: Parameters<Respond>): Promise<HttpAnswer> {
-  const body = Buffer.from(request.body).toString();
-  const target = headerValue(request, 'x-amz-target')?.replace(/^.*\./, '');
-  const action = new URLSearchParams(body).get('Action');
-  const operation = target ?? action ?? `${request.method} ${request.path}`;
-  world.asked.push(operation);
-  const isBlind = world.blindKeys.some((key) => headerValue(request, 'authorization')?.includes(key));
-  if (isBlind && !/DescribeStacks|Topic|AssumeRole|Identity/.test(operation)) {
-    if (action !== null) return XML_DENIED;
-    // As Lambda says it; the others say it in the body.
-    response.setHeader('x-amzn-errortype', 'AccessDeniedException:');
-    return denied('');
-  }
-  return world.answers.get(operation)?.() ?? { status: 404 };
+  const usual = RESULTS[operation]?.() ?? '';
+  const changed = (how: [string | RegExp, string]) =>
+    typeof usual === 'string' ? usual.replace(...how) : JSON.parse(JSON.stringify(usual).replace(...how));
+  const result = Array.isArray(change) ? changed(change) : change;
+  world.results.set(operation, () => result);
 }
 
 /** A file of AWS profiles with these names, each with a key of its own. */

@@ -1,0 +1,57 @@
+import { answerWith } from '../../../unit/client/loopback-server.ts';
+import { answering } from './command-line.ts';
+
+/** What a command asks AWS for. */
+export interface AwsCall {
+  /** `DescribeStacks`, or `GET /2015-03-31/functions/…` where the protocol of the service has no names. */
+  readonly operation: string;
+  readonly members: ReturnType<typeof JSON.parse>;
+  /** The access key that signed it. */
+  readonly key: string | undefined;
+}
+
+/** XML for the query protocol, members for the other protocols, or a refusal for any. */
+export type AwsResult = string | object | Refusal;
+
+class Refusal {
+  readonly word: string;
+  readonly status: number;
+  readonly message: string;
+
+  constructor(word: string, status: number, message: string) {
+    this.word = word;
+    this.status = status;
+    this.message = message;
+  }
+}
+
+/** Returns a refusal by this word of AWS. */
+export function refused(word: string, status = 400, message = ''): Refusal {
+  return new Refusal(word, status, message);
+}
+
+/** Stands in for the services of AWS until the end of the test, and keeps the names of the operations in `asked`. */
+export async function startAws(answer: (call: AwsCall) => AwsResult) {
+  const asked: string[] = [];
+  const { url } = await answering((response, request) => {
+    const isForm = request.headers['content-type']?.startsWith('application/x-www-form-urlencoded') ?? false;
+    const members = isForm ? Object.fromEntries(new URLSearchParams(request.body)) : JSON.parse(request.body || '{}');
+    const named = `${request.headers['x-amz-target'] ?? members.Action ?? ''}`.replace(/^.*\./, '');
+    const operation = named || `${request.method} ${request.url}`;
+    const key = /(?<=Credential=)\w+/.exec(request.headers.authorization ?? '')?.[0];
+    asked.push(operation);
+    answerOf(operation, answer({ operation, members, key }), isForm)(response, request);
+  });
+  return { url, asked };
+}
+
+function answerOf(operation: string, result: AwsResult, isForm: boolean) {
+  if (typeof result === 'string') {
+    return answerWith(200, `<Response><${operation}Result>${result}</${operation}Result></Response>`);
+  }
+  if (!(result instanceof Refusal)) return answerWith(200, result);
+  const { word, status, message } = result;
+  if (!isForm) return answerWith(status, { message }, { 'x-amzn-errortype': `${word}:` });
+  const error = `<Error><Code>${word}</Code><Message>${message}</Message></Error>`;
+  return answerWith(status, `<ErrorResponse>${error}</ErrorResponse>`);
+}
