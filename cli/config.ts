@@ -3,7 +3,7 @@ import { printJson } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
 import { listSettings } from '../lib/settings/listing.ts';
 import { stackName } from '../lib/settings/names.ts';
-import { type CommandOptions, operate } from './shared/operate.ts';
+import { answer, type CommandOptions, operate } from './shared/operate.ts';
 import { knownSettings, parseEnvironmentName, settingsFile } from './shared/settings.ts';
 import { tableText } from './shared/table.ts';
 
@@ -26,9 +26,9 @@ export function addConfigCommand(program: Command, shell: Shell): void {
       ...listSettings(environments[environment], settings),
       ...required.map(([key, value]) => ({ path: `organisation.${key}`, value, source: 'written' })),
     ];
-    if (json) return printJson(shell, { environment, settings: listed });
     const rows = listed.map(({ path, value, source }) => [path, textOf(value), source]);
-    shell.stdout.write(tableText(['SETTING', 'VALUE', 'FROM'], rows, shell));
+    const table = tableText(['SETTING', 'VALUE', 'FROM'], rows, shell);
+    answer(shell, { environment, json }, { settings: listed }, table);
   });
 }
 

@@ -8,7 +8,7 @@ import { parseRoleArn } from '../lib/settings/access-rules.ts';
 import type { Environment } from '../lib/settings/settings.ts';
 import { BOUNDARY, DEFAULT_QUALIFIER, QUALIFIER } from '../lib/settings/settings-file.ts';
 import { MAX_CHARACTERS, OWN_POLICIES, ownPolicies } from './policy/own-policies.ts';
-import { arn, resourcesOf } from './policy/statements.ts';
+import { arn, type Bootstrap, resourcesOf } from './policy/statements.ts';
 import { knownSettings, settingsFile, settingsOf } from './shared/settings.ts';
 
 /** Adds the client package's `policy` with the settings' access rules, the roles' own policies and the guard. */
@@ -29,7 +29,7 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
         return command.error("error: missing required argument 'role-arn'");
       }
       const settings = knownSettings(environment, command);
-      if (kind !== undefined) return printOwnPolicies(shell, kind, settings, permissionsBoundary(settings), clients);
+      if (kind !== undefined) return printOwnPolicies(shell, kind, settings, bootstrapOf(settings), clients);
       if (deployTrust !== undefined) return printJson(shell, deployTrustPolicy(settings, deployTrust));
       const { account } = settings;
       const guardedBy = guardPolicy(settings, breakGlass);
@@ -77,10 +77,10 @@ export function printOwnPolicies(
   shell: Pick<Shell, 'stdout' | 'stderr'>,
   kind: Kind,
   settings: Environment,
-  boundary: string | undefined = permissionsBoundary(settings),
+  bootstrap: Bootstrap,
   clients?: readonly string[],
 ): void {
-  const policies = ownPolicies(kind, settings, { boundary, qualifier: cdkContext().qualifier }, clients);
+  const policies = ownPolicies(kind, settings, bootstrap, clients);
   const [policy = {}] = policies;
   printJson(shell, policies.length > 1 ? { policies } : policy);
   if (policies.length > 1) {
@@ -92,33 +92,28 @@ export function printOwnPolicies(
   if (kind !== 'execution') return;
   note(
     shell,
-    boundary === undefined
+    bootstrap.boundary === undefined
       ? `The settings require no permissions boundary: a role with this policy is an administrator in two steps (${page}).`
-      : `It creates no role without the required permissions boundary, ${boundary}.`,
+      : `It creates no role without the required permissions boundary, ${bootstrap.boundary}.`,
   );
 }
 
 /**
- * Returns the permissions boundary of every role of the stack, if the organisation or `cdk.json` requires it.
+ * Returns the qualifier of the bootstrap, and the permissions boundary of every role of the stack, if the organisation or
+ * `cdk.json` requires it. The default qualifier is the CDK's own.
  *
  * @see https://docs.aws.amazon.com/cdk/v2/guide/customize-permissions-boundaries.html
  */
-export function permissionsBoundary(environment: Environment, context?: object): string | undefined {
-  const { boundary, qualifier: Qualifier } = cdkContext(context);
-  const { arn: whole, name } = boundary;
-  const written = whole ?? (name === undefined ? undefined : arn(environment, 'iam', `policy/${name}`, ''));
+export function bootstrapOf(environment: Environment, context: object = settingsFile().context): Bootstrap {
+  const { [BOUNDARY]: boundary, [QUALIFIER]: qualifier } = contextSchema.parse(context);
+  const { name, arn: whole = name && arn(environment, 'iam', `policy/${name}`, '') } = boundary;
   const values: Readonly<Record<string, string>> = {
     'AWS::AccountId': environment.account,
     'AWS::Region': environment.region,
-    Qualifier,
+    Qualifier: qualifier,
   };
-  return written?.replace(/\$\{([\w:]+)\}/g, (placeholder, key: string) => values[key] ?? placeholder);
-}
-
-/** Reads the bootstrap's members from the CDK's context. The default qualifier is the CDK's own. */
-export function cdkContext(context: object = settingsFile().context) {
-  const { [BOUNDARY]: boundary, [QUALIFIER]: qualifier } = contextSchema.parse(context);
-  return { boundary, qualifier };
+  const filled = whole?.replace(/\$\{([\w:]+)\}/g, (placeholder, key: string) => values[key] ?? placeholder);
+  return { qualifier, boundary: filled };
 }
 
 const contextSchema = z.object({

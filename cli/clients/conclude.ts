@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { CommandFailure } from '../../client/commands/failure.ts';
-import { note, printJson } from '../../client/commands/output.ts';
+import { note } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { checkMembers, findingOf, isTried, type PairCheck, printChecks } from '../shared/checks.ts';
 import { type ClientSecret, versionWith } from '../shared/client-secret.ts';
-import type { ClientOptions } from '../shared/operate.ts';
+import { answer, type ClientOptions } from '../shared/operate.ts';
 import type { Secrets } from '../shared/secrets.ts';
 import { isTerminal, isYes } from './confirm.ts';
 
@@ -152,16 +152,14 @@ function stateOf({ version, checks }: Omit<Outcome, 'stage'>): string {
 /** Writes the outcome on stdout, its meaning and the next step on stderr. */
 export function printOutcome(
   shell: Shell,
-  { environment, client, json }: ClientOptions,
+  options: ClientOptions,
   { version, stage, checks }: Outcome,
   next: string,
 ): void {
-  const members = checks.map((check) => checkMembers(check, version));
-  if (json) printJson(shell, { environment, client, version, stage, checks: members });
-  else {
-    if (checks.length > 0) printChecks(shell, checks, environment, version);
-    shell.stdout.write(`${client}: version ${version} is ${stage}\n`);
-  }
+  const { environment, client, json } = options;
+  if (!json && checks.length > 0) printChecks(shell, checks, environment, version);
+  const members = { version, stage, checks: checks.map((check) => checkMembers(check, version)) };
+  answer(shell, options, members, `${client}: version ${version} is ${stage}\n`);
   note(shell, next);
 }
 

@@ -8,7 +8,7 @@ import { causeWord } from '../../functions/aws/calls.ts';
 import { stackName } from '../../lib/settings/names.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
 import { arn } from '../policy/statements.ts';
-import { cdkContext } from '../policy.ts';
+import { bootstrapOf } from '../policy.ts';
 import { isDenied, openClient } from '../shared/ask-aws.ts';
 import { awsConfig } from '../shared/operate.ts';
 
@@ -95,7 +95,8 @@ export function asProfile(shell: Shell, profile: string | undefined): Shell {
 /** Returns the shell signed in as the bootstrap's lookup role, which may read and change nothing. */
 function asLookupRole(deployer: Shell, environment: Environment): Shell {
   const { name, account, region } = environment;
-  const RoleArn = arn(environment, 'iam', `role/cdk-${cdkContext().qualifier}-lookup-role-${account}-${region}`, '');
+  const { qualifier } = bootstrapOf(environment);
+  const RoleArn = arn(environment, 'iam', `role/cdk-${qualifier}-lookup-role-${account}-${region}`, '');
   const sts = new STS(awsConfig(deployer, { environment: name, region }, 'STS'));
   const assume = async () => {
     const input = { RoleArn, RoleSessionName: 'doctor' };

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { adviceFor, asProblem, withNames } from '../../client/commands/failure.ts';
 import { note, timeText } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
@@ -101,24 +102,19 @@ export async function askForChecks(
 }
 
 /** Works on all items, a few at a time, and returns the results in their order. After a failure no item starts. */
-export async function mapConcurrently<Item, Result>(
+export function mapConcurrently<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
   onDone: (done: number, total: number) => void = () => undefined,
 ): Promise<readonly Result[]> {
-  const results: Result[] = [];
-  const waiting = items.entries();
   let done = 0;
-  const workOn = async () => {
-    for (const [index, item] of waiting) {
-      results[index] = await work(item);
-      done += 1;
-      onDone(done, items.length);
-    }
+  const workOn = async (item: Item) => {
+    const result = await work(item);
+    done += 1;
+    onDone(done, items.length);
+    return result;
   };
-  // Consumes the remaining items, so that running workers stop after a failure.
-  await Promise.all(Array.from({ length: AT_A_TIME }, workOn)).finally(() => Array.from(waiting));
-  return results;
+  return Readable.from(items).map(workOn, { concurrency: AT_A_TIME }).toArray();
 }
 
 /** The scheduled check uses the same number. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { aborted, explainFailure } from '../../client/commands/failure.ts';
+import { type About, aborted, explainFailure } from '../../client/commands/failure.ts';
 import { parseRegion, TO_LOCAL } from '../../client/commands/options.ts';
 import { note, printJson } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
@@ -45,7 +45,7 @@ export function operate<Options extends CommandOptions>(
 /** Writes the answer of a command on stdout: as text, or in JSON with the environment and the client. */
 export function answer(
   shell: Shell,
-  { environment, client, json }: CommandOptions & { readonly client?: string },
+  { environment, client, json }: About & { readonly json?: boolean | undefined },
   members: Readonly<Record<string, unknown>>,
   text: string,
 ): void {

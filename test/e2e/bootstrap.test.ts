@@ -46,15 +46,15 @@ describe('npm run bootstrap', () => {
     ['--qualifier other', ['--toolkit-stack-name', 'of-other', ...BOUNDED]],
   ])('lets %s replace its own option', async (args, expected) => {
     const organisation = { bootstrapQualifier: 'broker1', permissionsBoundary: 'team/bounds' };
-    const { options, asked } = await startWorld([toolkit('of-other', 'other')], organisation);
+    const { options, calls } = await startWorld([toolkit('of-other', 'other')], organisation);
     expect(await options(args.split(' '))).toEqual(expected);
-    expect(asked.length).toBe(args.includes('toolkit') ? 0 : 1);
+    expect(calls).toHaveLength(args.includes('toolkit') ? 0 : 1);
   });
 
   it('asks nothing when it only shows help or its template', async () => {
-    const { options, asked } = await startWorld([toolkit('CDKToolkit', 'broker1')]);
+    const { options, calls } = await startWorld([toolkit('CDKToolkit', 'broker1')]);
     expect(await options(['--show-template'], true)).toEqual(OWN);
-    expect(asked).toEqual([]);
+    expect(calls).toEqual([]);
   });
 
   it('goes on when it may not look, and says so', async () => {
@@ -85,7 +85,7 @@ async function startWorld(
   stacks: readonly Stack[] | 'denied',
   organisation: object = { bootstrapQualifier: 'broker1' },
 ) {
-  const { url, asked } = await startAws(({ members: { NextToken = 0 } }) => {
+  const { url, calls } = await startAws(({ members: { NextToken = 0 } }) => {
     if (stacks === 'denied') return refused('AccessDenied', 403);
     const page = Number(NextToken);
     const next = page + 1 < stacks.length ? `<NextToken>${page + 1}</NextToken>` : '';
@@ -96,7 +96,7 @@ async function startWorld(
   const { shell, output } = openShell({ AWS_ENDPOINT_URL_CLOUDFORMATION: url });
   const options = (args: readonly string[] = [], changesNothing = false) =>
     bootstrapOptions(shell, DEV, args, changesNothing);
-  return { options, asked, output };
+  return { options, calls, output };
 }
 
 function xmlOf({ name, status, parameters }: Stack): string {

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { synthesise } from '../support/stack/synthesise.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { answerWith } from '../unit/client/loopback-server.ts';
-import { answering, finished, ISOLATED, runProgram } from './commands/shared/command-line.ts';
+import { refused, startAws } from './commands/shared/aws-operations.ts';
+import { answering, ended, finished, ISOLATED, runProgram } from './commands/shared/command-line.ts';
 
 const BILLING = 'arn:aws:iam::111111111111:role/billing';
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
@@ -26,15 +26,14 @@ describe('npm run deploy, diff and bootstrap', () => {
   it.each([['AKIDEXAMPLE'], ['AKIDOTHER', '--profile=other']])(
     'do nothing when the account is a foreign one, that of the key %s',
     async (key, ...args) => {
-      const { env, requests } = await signedInTo('333333333333');
+      const { env, calls } = await signedInTo('333333333333');
       const file = inFile('[other]\naws_access_key_id = AKIDOTHER\naws_secret_access_key = x');
-      const refused =
+      const foreign =
         'You are signed in to the account 333333333333, but dev belongs to 111111111111: nothing was done.';
       const told = await run(['deploy', 'dev', ...args], { ...env, AWS_SHARED_CREDENTIALS_FILE: file });
       // Before it, the SDK warns of a profile beside the keys in variables.
-      expect(told).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(`(?:^|\n)error: ${refused}\n$`) });
-      const body = expect.stringContaining('Action=GetCallerIdentity');
-      expect(requests).toMatchObject([{ body, headers: { authorization: expect.stringContaining(`=${key}/`) } }]);
+      expect(told).toEqual(ended(1, '', new RegExp(`(?:^|\n)error: ${foreign}\n$`)));
+      expect(calls).toMatchObject([{ operation: 'GetCallerIdentity', key }]);
     },
   );
 
@@ -44,49 +43,41 @@ describe('npm run deploy, diff and bootstrap', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk diff TokenBroker-dev --exclusively --help\n' });
   });
 
-  it('do nothing without credentials, and say so', async () => {
-    const { exitCode, stdout, stderr } = await run(['bootstrap', 'dev'], { HOME: '/nonexistent' });
-    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toMatch(/^error: No usable AWS credentials were found: .*aws sso login\)\. Nothing was done\.\n$/);
-  });
-
   // @see aws/aws-cdk#1599, aws/aws-cdk#15481
   it('do nothing when the session has ended, and name no missing right', async () => {
-    const refusal = '<ErrorResponse><Error><Code>ExpiredToken</Code></Error></ErrorResponse>';
-    const { url } = await answering(answerWith(403, refusal, { 'content-type': 'text/xml' }));
-    const { exitCode, stderr } = await run(['deploy', 'dev'], { ...ISOLATED, AWS_ENDPOINT_URL_STS: url });
+    const { url } = await startAws(() => refused('ExpiredToken', 403));
     const said = /^error: Your AWS credentials have expired: .*\. Sign in again\. Nothing was done\.\n$/;
-    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(said) });
+    expect(await run(['deploy', 'dev'], { ...ISOLATED, AWS_ENDPOINT_URL_STS: url })).toEqual(ended(1, '', said));
   });
 
-  it('take an unknown environment for wrong usage', async () => {
-    const usage = 'npm run bootstrap|diff|deploy -- <environment>, one of dev, staging, prod';
-    const stderr = `error: there is no environment "toString": ${usage}\n`;
-    expect(await run(['deploy', 'toString'])).toEqual({ exitCode: 2, stdout: '', stderr });
-  });
+  const USAGE = 'npm run bootstrap|diff|deploy -- <environment>, one of dev, staging, prod';
+  const MISTYPED = "error: unknown option '--setings' (Did you mean --settings?)\n";
 
-  it('take --settings, which names no file, for wrong usage', async () => {
-    const stderr = 'error: --settings must name one file\n';
-    expect(await run(['deploy', 'dev', '--settings', '--method=direct'])).toEqual({ exitCode: 2, stdout: '', stderr });
+  it.each<[what: string, args: string, exitCode: number, said: string | RegExp, env?: NodeJS.ProcessEnv]>([
+    ['without credentials', 'bootstrap dev', 1, /^error: No usable AWS .*aws sso login\)\. Nothing was done\.\n$/],
+    ['in an unknown environment', 'deploy toString', 2, `error: there is no environment "toString": ${USAGE}\n`],
+    [
+      'with --settings without a file',
+      'diff dev --settings --method=direct',
+      2,
+      'error: --settings must name one file\n',
+    ],
+    [
+      'with an empty variable for it',
+      'deploy dev',
+      1,
+      /^error: TOKEN_BROKER_ENVIRONMENTS_FILE: The name .* is empty /,
+      { TOKEN_BROKER_ENVIRONMENTS_FILE: '' },
+    ],
+    ['with a mistyped --settings', 'diff dev --setings other.ts', 2, MISTYPED],
+    ['with a mistyped --settings for the CDK itself', 'cdk --setings other.ts synth', 2, MISTYPED],
+  ])('do nothing %s', async (_, args, exitCode, stderr, env = {}) => {
+    expect(await run(args.split(' '), { HOME: '/nonexistent', ...env })).toEqual(ended(exitCode, '', stderr));
   });
 
   it('let `npm run cdk` take --settings, which the CDK itself would ignore', async () => {
     const { exitCode, stderr } = await run(['cdk', '--version', '--settings', 'environments.mts', '--strict'], {});
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk --version --strict\n' });
-  });
-
-  it('do nothing when the variable for the settings is empty', async () => {
-    const told = await run(['deploy', 'dev'], { TOKEN_BROKER_ENVIRONMENTS_FILE: '' });
-    expect(told).toMatchObject({ exitCode: 1, stdout: '' });
-    expect(told.stderr).toMatch(/^error: TOKEN_BROKER_ENVIRONMENTS_FILE: The name of the settings file is empty /);
-  });
-
-  it.each([
-    ['diff', 'dev', '--setings', 'other.ts'],
-    ['cdk', '--setings', 'other.ts', 'synth'],
-  ])('take a mistyped --settings for wrong usage, and not for an option of the CDK: %s %s', async (...args) => {
-    const stderr = "error: unknown option '--setings' (Did you mean --settings?)\n";
-    expect(await run(args)).toEqual({ exitCode: 2, stdout: '', stderr });
   });
 
   it('hand SIGTERM, which a cancelled job sends, to the CDK', async () => {
@@ -123,9 +114,8 @@ it('npm run diff lists the rights that each role gains or loses, and bundles no 
 
 /** The variables of a shell that is signed in to an account, as far as AWS STS is concerned. */
 async function signedInTo(account: string) {
-  const answer = `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>${account}</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`;
-  const { url, requests } = await answering(answerWith(200, answer, { 'content-type': 'text/xml' }));
-  return { env: { ...ISOLATED, AWS_ENDPOINT_URL_STS: url }, requests };
+  const { url, calls } = await startAws(() => `<Account>${account}</Account>`);
+  return { env: { ...ISOLATED, AWS_ENDPOINT_URL_STS: url }, calls };
 }
 
 function run(args: readonly string[], env: NodeJS.ProcessEnv = {}) {

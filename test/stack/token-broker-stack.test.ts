@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { permissionsBoundary } from '../../cli/policy.ts';
+import { bootstrapOf } from '../../cli/policy.ts';
 import { rulesDigest } from '../../functions/variables.ts';
 import { environments } from '../../lib/environments.ts';
 import { MAX_CALLER_ACCOUNTS } from '../../lib/settings/access-rules.ts';
@@ -130,9 +130,9 @@ describe('the stack', () => {
     expect(new Set(boundaries)).toEqual(new Set([bounds]));
     // The command `policy --execution` demands the same.
     const environment = parseEnvironment('test', exampleForm());
-    expect(permissionsBoundary(environment, context)).toBe(bounds);
+    expect(bootstrapOf(environment, context).boundary).toBe(bounds);
     const whole = { [BOUNDARY]: { arn: `arn:aws:iam::${spelled('AWS::AccountId')}:policy/b` } };
-    expect(permissionsBoundary(environment, whole)).toBe('arn:aws:iam::111111111111:policy/b');
+    expect(bootstrapOf(environment, whole).boundary).toBe('arn:aws:iam::111111111111:policy/b');
     expect(own.text).toContain('cdk-broker1-assets-111111111111-eu-west-1');
   });
 

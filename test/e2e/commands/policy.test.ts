@@ -77,7 +77,8 @@ describe('policy for the roles of an environment itself', () => {
   it('prints two policies where one would be too long, and says so and which boundary they demand', () => {
     const settings = parseEnvironment('a-name-that-is-long', { ...environments.prod, trail: {} });
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-    printOwnPolicies({ stdout, stderr }, 'execution', settings, 'arn:aws:iam::222222222222:policy/bounds');
+    const bootstrap = { qualifier: 'broker1', boundary: 'arn:aws:iam::222222222222:policy/bounds' };
+    printOwnPolicies({ stdout, stderr }, 'execution', settings, bootstrap);
     const { policies } = JSON.parse(`${stdout.read()}`);
     expect(policies).toHaveLength(2);
     const [first = '', second = ''] = policies.map((one: object) => JSON.stringify(one));

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ownPolicies } from '../../../cli/policy/own-policies.ts';
-import { permissionsBoundary } from '../../../cli/policy.ts';
+import { bootstrapOf } from '../../../cli/policy.ts';
 import { identityPolicy } from '../../../client/commands/policy.ts';
 import { parseEnvironment } from '../../../lib/settings/settings.ts';
 import type { Deployed } from '../../support/aws/cloudformation.ts';
@@ -14,7 +14,7 @@ import { requestsTo } from './role-requests.ts';
 
 const environment = parseEnvironment('test', exampleForm());
 const context = { '@aws-cdk/core:permissionsBoundary': { name: 'team/bounds' } };
-const boundary = permissionsBoundary(environment, context);
+const { boundary } = bootstrapOf(environment, context);
 const plain = deployStack('test', exampleForm());
 const bounded = deployStack('test', exampleForm(), { context });
 const requests = new Map(requestsTo(plain).map((row) => [row.what, row]));

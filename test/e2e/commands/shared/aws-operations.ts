@@ -11,7 +11,7 @@ export interface AwsCall {
 }
 
 /** XML for the query protocol, members for the other protocols, or a refusal for any. */
-export type AwsResult = string | object | Refusal;
+export type AwsResult = string | Readonly<Record<string, unknown>> | Refusal;
 
 class Refusal {
   readonly word: string;
@@ -30,19 +30,20 @@ export function refused(word: string, status = 400, message = ''): Refusal {
   return new Refusal(word, status, message);
 }
 
-/** Stands in for the services of AWS until the end of the test, and keeps the names of the operations in `asked`. */
+/** Stands in for the services of AWS until the end of the test, and keeps the `calls`. */
 export async function startAws(answer: (call: AwsCall) => AwsResult) {
-  const asked: string[] = [];
+  const calls: AwsCall[] = [];
   const { url } = await answering((response, request) => {
     const isForm = request.headers['content-type']?.startsWith('application/x-www-form-urlencoded') ?? false;
     const members = isForm ? Object.fromEntries(new URLSearchParams(request.body)) : JSON.parse(request.body || '{}');
     const named = `${request.headers['x-amz-target'] ?? members.Action ?? ''}`.replace(/^.*\./, '');
     const operation = named || `${request.method} ${request.url}`;
     const key = /(?<=Credential=)\w+/.exec(request.headers.authorization ?? '')?.[0];
-    asked.push(operation);
-    answerOf(operation, answer({ operation, members, key }), isForm)(response, request);
+    const call = { operation, members, key };
+    calls.push(call);
+    answerOf(operation, answer(call), isForm)(response, request);
   });
-  return { url, asked };
+  return { url, calls };
 }
 
 function answerOf(operation: string, result: AwsResult, isForm: boolean) {
