@@ -1,14 +1,7 @@
 import { describe, expect, it as plain } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
-import {
-  answering,
-  beginCommandLine,
-  ended,
-  keyboardOf,
-  runCommandLine,
-  writeSettings,
-} from './shared/command-line.ts';
+import { answering, ended, runCommandLine, typeAtCommandLine, writeSettings } from './shared/command-line.ts';
 import { it, SERVICES } from './shared/operator-world.ts';
 
 const PAIR = { client: 'acme', service: SERVICES[0] };
@@ -78,12 +71,13 @@ describe('sealing-key retire', () => {
     expect(await world.run('sealing-key rotate --dry-run')).toEqual(ended(0, '', ends));
     expect(await world.run('sealing-key retire --force --dry-run')).toEqual(ended(0, '', /- retires version/));
     expect(await world.describe(KEY)).toMatchObject({ AWSPREVIOUS: stages.AWSCURRENT });
-    const keyboard = keyboardOf([]);
-    keyboard.on('shown', (screen: string) => {
-      if (screen.endsWith('[y/N] ')) world.run('sealing-key rotate --yes').finally(() => keyboard.push('y\n'));
-    });
-    const rotate = beginCommandLine(['sealing-key', 'rotate', '--region', 'us-east-1'], world.shell, keyboard);
-    expect(await rotate.finished).toEqual(ended(1, '', /error: secret-changed: .*\nLook at client show or --dry-run/));
+    const rotate = ['sealing-key', 'rotate', '--region', 'us-east-1'];
+    const meanwhile = async () => {
+      await world.run('sealing-key rotate --yes');
+      return 'y\n';
+    };
+    const { exitCode, screen } = await typeAtCommandLine(rotate, world.shell, [['[y/N] ', meanwhile]]);
+    expect({ exitCode, screen }).toEqual({ exitCode: 1, screen: expect.stringMatching(/error: secret-changed: /) });
   });
 
   it('with --force closes the older tokens at once for instances that start afterwards', async ({ world }) => {

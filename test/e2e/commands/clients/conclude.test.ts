@@ -4,14 +4,7 @@ import { openSecrets } from '../../../../cli/shared/secrets.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
 import { checked, problem } from '../../../unit/client/broker-answers.ts';
 import { type Answer, answerWith } from '../../../unit/client/loopback-server.ts';
-import {
-  answering,
-  beginCommandLine,
-  ended,
-  keyboardOf,
-  openShell,
-  typeAtCommandLine,
-} from '../shared/command-line.ts';
+import { answering, ended, openShell, typeAtCommandLine } from '../shared/command-line.ts';
 import { ACME, it, NEW, OLD, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const PROMOTE = `client promote acme --force --region us-east-1`;
@@ -101,8 +94,7 @@ describe('two operators at once', () => {
       const changed = /error: secret-changed: Version \S+ was not promoted: another operator has changed the secret\n/;
       expect(result).toEqual(ended(1, '', changed));
       expect(result.stderr).not.toMatch(/stays pending/);
-      expect((await world.describe()).AWSCURRENT).toBe(current);
-      expect((await world.describe()).AWSPENDING).toBe(other);
+      expect(await world.describe()).toMatchObject({ AWSCURRENT: current, AWSPENDING: other });
     }
   });
 
@@ -112,18 +104,22 @@ describe('two operators at once', () => {
       const version = await world.store(NEW);
       const current = (await world.describe()).AWSCURRENT;
       const { url } = await brokerWith(about({ finding: 'rejected', version }), version);
-      const keyboard = keyboardOf([['Continue? [y/N] ', 'y\n']]);
-      let other: Promise<string> | undefined;
-      keyboard.on('shown', (screen: string) => {
-        if (!screen.includes('credential? [y/N] ')) return;
-        other ??= world.store(WRONG).finally(() => keyboard.push(`${answer}\n`));
-      });
-      const env = { ...world.shell, TOKEN_BROKER_URL: url };
-      const { exitCode, stderr } = await beginCommandLine(PROMOTE.split(' '), env, keyboard).finished;
-      expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/error: secret-changed: /)]);
-      expect(stderr).not.toMatch(/stays pending/);
-      expect((await world.describe()).AWSCURRENT).toBe(current);
-      expect((await world.describe()).AWSPENDING).toBe(await other);
+      let other = '';
+      const meanwhile = async () => {
+        other = await world.store(WRONG);
+        return `${answer}\n`;
+      };
+      const { exitCode, screen } = await typeAtCommandLine(
+        PROMOTE.split(' '),
+        { ...world.shell, TOKEN_BROKER_URL: url },
+        [
+          ['Continue? [y/N] ', 'y\n'],
+          ['credential? [y/N] ', meanwhile],
+        ],
+      );
+      expect([exitCode, screen]).toEqual([1, expect.stringMatching(/error: secret-changed: /)]);
+      expect(screen).not.toMatch(/stays pending/);
+      expect(await world.describe()).toMatchObject({ AWSCURRENT: current, AWSPENDING: other });
     },
   );
 

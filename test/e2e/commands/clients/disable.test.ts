@@ -1,10 +1,9 @@
 import { GetResourcePolicyCommand, PutResourcePolicyCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, onTestFinished } from 'vitest';
-import { startFaultyEndpoint } from '../../../support/aws/faulty-endpoint.ts';
+import { describe, expect } from 'vitest';
 import { repeatAtOnce } from '../../../support/processes/stand-ins.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
 import { answering, beginCommandLine, ended } from '../shared/command-line.ts';
-import { it, NEW, type OperatorWorld, SERVICES } from '../shared/operator-world.ts';
+import { inFrontOf, it, NEW, type OperatorWorld, SERVICES } from '../shared/operator-world.ts';
 
 const CHECK = 'client check acme';
 const DISABLE = 'client disable acme --yes';
@@ -106,8 +105,7 @@ it('after a leak, enable brings a token of the credential that was put meanwhile
 });
 
 it('an instance that cannot read the table issues no token of a disabled client', async ({ world }) => {
-  const { url, failWith, close } = await startFaultyEndpoint(`${process.env.AWS_ENDPOINT_URL}`);
-  onTestFinished(close);
+  const { url, failWith } = await inFrontOf('DYNAMODB');
   const caller = await world.newInstance(url);
   const ask = async () => {
     const answers = await Promise.allSettled(SERVICES.map((service) => caller.token({ client: 'acme', service })));
@@ -177,17 +175,7 @@ const BUSY = String.raw`The table is busy \(ThrottlingException\): trying for a 
 /** The variable of a table that throttles each call until it is free. Nothing waits between two calls. */
 async function busyTable(isFree: () => boolean) {
   repeatAtOnce();
-  const { failWhere, env } = await inFrontOf('DYNAMODB');
-  failWhere(() => (isFree() ? undefined : 'throttled'));
-  return env;
-}
-
-/** An endpoint before a stand-in of the local broker, until the end of the test, and the variable that names it. */
-async function inFrontOf(service: string) {
-  const variable = `AWS_ENDPOINT_URL_${service}`;
-  const endpoint = await startFaultyEndpoint(process.env.AWS_ENDPOINT_URL ?? '');
-  onTestFinished(endpoint.close);
-  return { ...endpoint, env: { [variable]: endpoint.url } };
+  return (await inFrontOf('DYNAMODB', () => (isFree() ? undefined : 'throttled'))).env;
 }
 
 describe('client disable, refused or failed', () => {
@@ -224,8 +212,9 @@ describe('client disable, refused or failed', () => {
   });
 
   it('leaves the policy to the emergency role, and its flags to the operator', async ({ world }) => {
-    const { failWhere, env } = await inFrontOf('SECRETS_MANAGER');
-    failWhere(({ operation }) => (/^(?:Put|Delete)ResourcePolicy$/.test(operation) ? 'access-denied' : undefined));
+    const { env } = await inFrontOf('SECRETS_MANAGER', ({ operation }) =>
+      /^(?:Put|Delete)ResourcePolicy$/.test(operation) ? 'access-denied' : undefined,
+    );
     const refused = (verb: string, action: string, state: string) => {
       const error = `error: aws-access-denied: .*: secretsmanager:${action} .*`;
       return ended(1, '', new RegExp(`\n${state}\n${error}\n${EMERGENCY} client ${verb} acme --environment local\n$`));
@@ -243,8 +232,7 @@ describe('client disable, refused or failed', () => {
   const EMERGENCY = 'The emergency role may do this .*, the operator may not. As that role:';
 
   it('claims nothing of a denial that AWS has written when Ctrl-C comes before the answer', async ({ world }) => {
-    const { failWhere, env } = await inFrontOf('SECRETS_MANAGER');
-    failWhere(({ operation }) => {
+    const { env } = await inFrontOf('SECRETS_MANAGER', ({ operation }) => {
       if (operation !== 'PutResourcePolicy') return undefined;
       command.interrupt();
       return 'lost-answer';

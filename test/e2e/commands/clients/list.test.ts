@@ -3,12 +3,11 @@ import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished } from 'vitest';
 import { readPairState } from '../../../../functions/aws/pair-table/pair-state.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
-import { startFaultyEndpoint } from '../../../support/aws/faulty-endpoint.ts';
 import { exampleToken } from '../../../support/pair/pair-examples.ts';
 import { startSecretsManager } from '../../../support/processes/stand-ins.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
 import { answering, ended, runCommandLine, SHELL_KEY } from '../shared/command-line.ts';
-import { it, NEW, OLD, SERVICES, WRONG } from '../shared/operator-world.ts';
+import { inFrontOf, it, NEW, OLD, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const [INSIGHTS, CLEANSING] = SERVICES;
@@ -162,12 +161,12 @@ describe('client list with the table', () => {
   });
 
   it('shows the states when the mark for deletion of a listed secret came since', async ({ world }) => {
-    const secrets = await startFaultyEndpoint(`${process.env.AWS_ENDPOINT_URL}`);
-    onTestFinished(secrets.close);
     const marked = { __type: 'InvalidRequestException', message: 'The secret was marked for deletion.' };
     const refuse = (response: ServerResponse) => void response.writeHead(400).end(JSON.stringify(marked));
-    secrets.failWhere(({ operation }) => (operation === 'GetResourcePolicy' ? refuse : undefined));
-    const { stdout } = await world.run('client list', { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url } });
+    const { env } = await inFrontOf('SECRETS_MANAGER', ({ operation }) =>
+      operation === 'GetResourcePolicy' ? refuse : undefined,
+    );
+    const { stdout } = await world.run('client list', { env });
     expect(stdout).toMatch(/^ {2}customer-insights +unproven /m);
   });
 

@@ -1,12 +1,11 @@
 import { PutSecretValueCommand, type SecretsManager, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, onTestFinished, it as plain } from 'vitest';
+import { describe, expect, it as plain } from 'vitest';
 import { openSecretsManager } from '../../../../cli/shared/secrets.ts';
-import { startFaultyEndpoint } from '../../../support/aws/faulty-endpoint.ts';
 import { repeatAtOnce } from '../../../support/processes/stand-ins.ts';
 import { checked, problem } from '../../../unit/client/broker-answers.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
-import { answering, beginCommandLine, ended, keyboardOf, openShell } from '../shared/command-line.ts';
-import { ACME, it, NEW, OLD, SERVICES, WRONG } from '../shared/operator-world.ts';
+import { answering, ended, openShell, typeAtCommandLine } from '../shared/command-line.ts';
+import { ACME, inFrontOf, it, NEW, OLD, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 const CHECK = 'client check acme';
@@ -188,25 +187,21 @@ plain.each<readonly [type: string, name: string, words: string, call: Call]>([
 });
 
 it('client put says which policy denies what it stores', async ({ world }) => {
-  const endpoint = await startFaultyEndpoint(process.env.AWS_ENDPOINT_URL ?? '');
-  onTestFinished(endpoint.close);
   const words = 'User: marked is not authorized to perform: it with an explicit deny in a service control policy';
   const answer = JSON.stringify({ __type: 'AccessDeniedException', Message: words });
-  endpoint.failWhere(({ operation }) =>
+  const { env } = await inFrontOf('SECRETS_MANAGER', ({ operation }) =>
     operation === 'PutSecretValue' ? (to) => to.writeHead(400).end(answer) : undefined,
   );
-  const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint.url };
   const denied = await world.run('client put acme --yes', { env, input: WRONG });
   expect(denied).toEqual(ended(1, '', /error: aws-access-denied: .*\(service control policy\)/));
 });
 
 it('takes a move whose first answer was lost for its own, although AWS refuses the repetition', async ({ world }) => {
   const version = await world.store(NEW);
-  const endpoint = await startFaultyEndpoint(process.env.AWS_ENDPOINT_URL ?? '');
-  onTestFinished(endpoint.close);
-  const moves = () => endpoint.operations.filter((each) => each === 'UpdateSecretVersionStage').length;
-  endpoint.failWhere(({ operation }) => (/^Update/.test(operation) && moves() === 1 ? 'lost-answer' : undefined));
-  const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint.url };
+  let moves = 0;
+  const { env } = await inFrontOf('SECRETS_MANAGER', ({ operation }) =>
+    operation === 'UpdateSecretVersionStage' && ++moves === 1 ? 'lost-answer' : undefined,
+  );
   const moved = ended(0, new RegExp(`version ${version} is AWSCURRENT`), /uses it within 60 s/);
   expect(await world.run('client promote acme', { env })).toEqual(moved);
 });
@@ -219,17 +214,16 @@ it.for([
   async ([_, other, said], { world }) => {
     await world.store(WRONG);
     await world.run('client promote acme --force --yes', NOWHERE);
-    const keyboard = keyboardOf([]);
-    let meanwhile: Promise<unknown> | undefined;
-    keyboard.on('shown', (screen: string) => {
-      if (screen.includes('Continue? [y/N] ')) meanwhile ??= world.run(other).finally(() => keyboard.push('y\n'));
-    });
+    let between: unknown;
+    const meanwhile = async () => {
+      expect(await world.run(other)).toMatchObject({ exitCode: 0 });
+      between = await world.describe();
+      return 'y\n';
+    };
     const rollback = ['client', 'rollback', 'acme', '--region', 'us-east-1'];
-    const { exitCode, stderr } = await beginCommandLine(rollback, world.shell, keyboard).finished;
-    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(said)]);
-    const after = await world.describe();
-    expect(await meanwhile).toMatchObject({ exitCode: 0 });
-    expect(await world.describe()).toEqual(after);
+    const { exitCode, screen } = await typeAtCommandLine(rollback, world.shell, [['Continue? [y/N] ', meanwhile]]);
+    expect([exitCode, screen]).toEqual([1, expect.stringMatching(said)]);
+    expect(await world.describe()).toEqual(between);
   },
 );
 

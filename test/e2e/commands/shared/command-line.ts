@@ -111,8 +111,8 @@ export function openShell(variables: Variables = {}, stdin: Shell['stdin'] = Rea
   return { shell, output, interrupt: () => interrupted.abort() };
 }
 
-/** The texts to wait for, each with the reply to type. */
-export type Dialogue = readonly (readonly [shown: string, typed: string])[];
+/** The texts to wait for, each with the reply to type, which may first let something else happen. */
+export type Dialogue = readonly (readonly [shown: string, typed: string | (() => Promise<string>)])[];
 
 /** Runs the command line in this process as at a terminal; tells everything that its screen has shown. */
 export async function typeAtCommandLine(args: readonly string[], env: Variables, dialogue: Dialogue) {
@@ -133,7 +133,7 @@ export function keyboardOf(dialogue: Dialogue): Shell['stdin'] {
       waiting.shift();
       position = at + shown.length;
       // Not while the command is still writing.
-      setImmediate(() => keyboard.write(typed));
+      setImmediate(async () => keyboard.write(typeof typed === 'string' ? typed : await typed()));
     }
   });
 }

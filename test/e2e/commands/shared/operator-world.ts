@@ -13,6 +13,7 @@ import type { LocalCaller } from '../../../../lib/settings/local-config.ts';
 import { LOCAL_ENVIRONMENT, tableName } from '../../../../lib/settings/names.ts';
 import { startFunctionUrl } from '../../../../local/function-url/server.ts';
 import { startTokenService } from '../../../../local/token-service/server.ts';
+import { type FaultOf, startFaultyEndpoint } from '../../../support/aws/faulty-endpoint.ts';
 import { startBrokerHere } from '../../../support/processes/broker-here.ts';
 import { type Finished, runCommandLine } from './command-line.ts';
 
@@ -128,6 +129,14 @@ const LEAK = new RegExp(
     .map((text) => text.replace(/=+$/, ''))
     .join('|'),
 );
+
+/** Starts an endpoint before a stand-in of the local broker, until the end of the test, and names it in a variable. */
+export async function inFrontOf(service: 'DYNAMODB' | 'SECRETS_MANAGER', faultOf: FaultOf = () => undefined) {
+  const endpoint = await startFaultyEndpoint(`${process.env.AWS_ENDPOINT_URL}`);
+  onTestFinished(endpoint.close);
+  endpoint.failWhere(faultOf);
+  return { ...endpoint, env: { [`AWS_ENDPOINT_URL_${service}`]: endpoint.url } };
+}
 
 export interface RunOptions {
   /** For standard input; an object goes as JSON. */
