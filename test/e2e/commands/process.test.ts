@@ -17,25 +17,17 @@ import {
 } from './shared/command-line.ts';
 import { it, NEW } from './shared/operator-world.ts';
 
-/** The real process behaves as the other files prove it within theirs: streams, variables, exit code, signals. */
-const CALLS = [
-  ['token acme customer-insights', /^fingerprint +[0-9a-f]{16}$/m, 'token'],
-  ['client put acme --yes', /is AWSCURRENT/, 'client put'],
-] as const;
-
 /** The program of util-linux that plays a terminal. */
 const TERMINAL = ['script', '--quiet', '--return', '--command'] as const;
 const hasTerminal = runs(...TERMINAL, 'true', '/dev/null');
 
+/**
+ * The real process behaves as the other files prove it within theirs: streams, variables, exit code, signals. The
+ * commands of README.md are processes too.
+ */
 describe('the command line as a process of its own', () => {
-  it.for(CALLS)('runs %s', async ([good, shows, wrong], { world }) => {
-    const run = (command: string) => {
-      const child = startCommandLine(command.split(' '), world.shell);
-      child.stdin.on('error', () => undefined).end(JSON.stringify(NEW));
-      return finished(child);
-    };
-    expect(await run(good)).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(shows) });
-    expect(await run(wrong)).toEqual(ended(2, '', /\(--help shows how\)\n$/));
+  it('ends with 2 upon wrong usage', async () => {
+    expect(await finished(startCommandLine(['token']))).toEqual(ended(2, '', /\(--help shows how\)\n$/));
   });
 
   it.each([
@@ -66,23 +58,17 @@ describe('the command line as a process of its own', () => {
   });
 
   describe.skipIf(!hasTerminal)(`at a terminal${hasTerminal ? '' : ' (skipped: script is not installed)'}`, () => {
-    const PUT = 'client put globex --create';
-    const dialogue = [
-      ['client_id: ', `${NEW.client_id}\r`],
-      ['secret: ', `${NEW.secret}\r`],
-      ['Continue? [y/N] ', 'y\r'],
-    ] as const;
-
-    it('shows nothing of a secret that is typed', async ({ world }) => {
-      const { exitCode, screen } = await runAtTerminal(PUT, world.shell, dialogue);
-      expect(screen).not.toContain(NEW.secret);
-      expect(screen).toMatch(/client_id: .*acme-id-2.*secret: \r\n.*is AWSCURRENT/s);
-      expect(exitCode).toBe(0);
-    });
-
-    it('ends with 130 on Ctrl-C', async ({ world }) => {
-      const { exitCode, screen } = await runAtTerminal(PUT, world.shell, [['client_id: ', '\u0003']]);
-      expect({ exitCode, isStored: screen.includes('Storing') }).toEqual({ exitCode: 130, isStored: false });
+    it.for([
+      ['shows nothing of a secret that is typed', 'y\r', 0, /client_id: .*acme-id-2.*secret: \r\n.*is AWSCURRENT/s],
+      ['ends with 130 on Ctrl-C', '\u0003', 130, /Interrupted: nothing more was changed\.\r\n$/],
+    ] as const)('%s', async ([_, last, exitCode, shows], { world }) => {
+      const ended = await runAtTerminal('client put globex --create', world.shell, [
+        ['client_id: ', `${NEW.client_id}\r`],
+        ['secret: ', `${NEW.secret}\r`],
+        ['Continue? [y/N] ', last],
+      ]);
+      expect(ended).toEqual({ exitCode, screen: expect.stringMatching(shows) });
+      expect(ended.screen).not.toContain(NEW.secret);
     });
   });
 });

@@ -45,7 +45,6 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['token', 'acme', 'customer-insight', ...IN_DEV], /"dev" has no service "customer-insight": it has customer-/],
   ],
   'client put': [
-    [[...PUT, 'marked-secret'], /too many arguments/],
     [['client', 'put', 'marked-secret\u0007'], /argument 'client' is invalid/],
     [[...PUT, '--services', 'a,,b'], /--services <names>.* is invalid/],
     [[...PUT, '--expires', '2099-02-30'], /Give a day to come, such as 2027-03-01/],
