@@ -99,8 +99,8 @@ export function printOwnPolicies(
 }
 
 /**
- * Returns the qualifier of the bootstrap, and the permissions boundary of every role of the stack, if the organisation or
- * `cdk.json` requires it. The default qualifier is the CDK's own.
+ * Returns the qualifier of the bootstrap, and the permissions boundary of every role of the stack, if the organisation
+ * or `cdk.json` requires it. The default qualifier is the CDK's own.
  *
  * @see https://docs.aws.amazon.com/cdk/v2/guide/customize-permissions-boundaries.html
  */
