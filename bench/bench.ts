@@ -1,15 +1,24 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Command } from 'commander';
 import { parseWhole } from '../client/commands/options.ts';
-import { EVENT } from '../test/support/cold-start/exchange.ts';
-import { makeBundles } from './bundles.ts';
-import { type ColdStart, KINDS, type KindName, measureColdStart, startBundle, type World } from './cold-start.ts';
+import { exampleSettings } from '../test/support/example.ts';
+import { bundleAsStack } from '../test/support/stack/stack-bundle.ts';
+import { type ColdStart, KINDS, type KindName, measureColdStart, startOnce, type World } from './cold-start.ts';
 import { type Round, reportOf } from './figures.ts';
 import { startStandIns, TABLES } from './stand-ins.ts';
+
+/** The programs, each in a folder of its name. */
+const ENTRIES = {
+  broker: 'functions/token.ts',
+  calls: 'bench/references/calls.ts',
+  sdk: 'bench/references/sdk.ts',
+  instance: 'test/support/processes/lambda-process-main.ts',
+  'memory-hits': 'bench/memory-hits.ts',
+};
 
 /** `npm run bench`: the table on stdout, progress on stderr. Exits with 0 within the limits, 1 failed, 3 above. */
 await new Command('bench')
@@ -23,9 +32,9 @@ async function run(counts: Readonly<{ rounds: number; hits: number }>): Promise<
   const folder = await mkdtemp(join(tmpdir(), 'token-broker-bench-'));
   const standIns = await startStandIns(folder);
   try {
-    const bundles = await makeBundles(folder, standIns.authUrl);
+    await makeBundles(folder, standIns.variables.AUTH_URL);
     const { size: bundleBytes } = await stat(join(folder, 'broker/index.mjs'));
-    const rounds = await measureRounds({ bundles, standIns }, counts.rounds);
+    const rounds = await measureRounds({ folder, standIns }, counts.rounds);
     const hits: number[] = [];
     // Node compiles the same code in several ways.
     for (let n = 0; n < 10; n += 1) {
@@ -36,31 +45,37 @@ async function run(counts: Readonly<{ rounds: number; hits: number }>): Promise<
     process.stdout.write(`${report}\n`);
     if (isAbove) process.exitCode = 3;
   } finally {
-    standIns.close();
+    await standIns.close();
     await rm(folder, { recursive: true });
   }
 }
 
+/** Bundles the token function and the programs of the bench as the stack does. */
+async function makeBundles(folder: string, authUrl: string): Promise<void> {
+  for (const [name, entry] of Object.entries(ENTRIES)) {
+    // The SDK starts faster as CommonJS.
+    const [file, format] = name === 'sdk' ? (['index.js', 'cjs'] as const) : ['index.mjs'];
+    const { outputFiles } = await bundleAsStack(entry, format);
+    await mkdir(join(folder, name));
+    await writeFile(join(folder, name, file), outputFiles[0]?.contents ?? '');
+  }
+  await writeFile(join(folder, 'settings.json'), JSON.stringify(exampleSettings({}, { authUrl })));
+}
+
 async function measureRounds(world: World, count: number): Promise<readonly Round[]> {
   // The table keeps this token until the end.
-  const first = await startBundle(world, 'broker', TABLES.keeping);
-  await first.invoke(EVENT);
-  await first.close();
+  await startOnce(world, { ...KINDS[0], table: TABLES.keeping });
   const rounds: Round[] = [];
   for (let n = 0; n <= count; n += 1) {
     process.stderr.write(`Round ${n} of ${count}.\n`);
-    rounds.push(await measureRound(world, n));
+    // Begins each round with another kind, so that other work affects all of them.
+    const first = n % KINDS.length;
+    const round = {} as Record<KindName, ColdStart>;
+    for (const kind of [...KINDS.slice(first), ...KINDS.slice(0, first)]) {
+      round[kind.name] = await measureColdStart(world, kind);
+    }
+    rounds.push(round);
   }
   // In the first round files come from the disk.
   return rounds.slice(1);
-}
-
-/** Measures each kind, and begins each round with another kind, so that other work affects all of them. */
-async function measureRound(world: World, n: number): Promise<Round> {
-  const names = Object.keys(KINDS) as KindName[];
-  const round: Partial<Record<KindName, ColdStart>> = {};
-  for (const name of [...names.slice(n % names.length), ...names.slice(0, n % names.length)]) {
-    round[name] = await measureColdStart(world, name);
-  }
-  return round as Round;
 }

@@ -1,50 +1,47 @@
 import { join } from 'node:path';
-import { EVENT, REGION } from '../test/support/cold-start/exchange.ts';
+import { pathToFileURL } from 'node:url';
+import { CPU_SHARE, EVENT, REGION } from '../test/support/cold-start/exchange.ts';
 import { exampleRule } from '../test/support/example.ts';
-import type { Bundles } from './bundles.ts';
-import { startInstance } from './instance.ts';
-import { type StandIns, TABLES } from './stand-ins.ts';
+import type { LambdaAnswer, LambdaOrder } from '../test/support/processes/lambda-process-main.ts';
+import { startProgram } from '../test/support/processes/program.ts';
+import { type startStandIns, TABLES } from './stand-ins.ts';
 
 /** The kinds of start: a bundle, its table, and the source of the token that its first answer must name. */
-export const KINDS = {
-  broker: { bundle: 'broker', table: TABLES.empty, says: 'fwd=miss' },
-  'table hit': { bundle: 'broker', table: TABLES.keeping, says: 'hit; detail=shared' },
-  calls: { bundle: 'calls', table: TABLES.empty, says: '' },
-  sdk: { bundle: 'sdk', table: TABLES.empty, says: '' },
-} as const;
+export const KINDS = [
+  { name: 'broker', bundle: 'broker', table: TABLES.empty, says: 'fwd=miss' },
+  { name: 'table hit', bundle: 'broker', table: TABLES.keeping, says: 'hit; detail=shared' },
+  { name: 'calls', bundle: 'calls', table: TABLES.empty, says: '' },
+  { name: 'sdk', bundle: 'sdk', table: TABLES.empty, says: '' },
+] as const;
 
-export type KindName = keyof typeof KINDS;
+type Kind = (typeof KINDS)[number];
 
-export type World = Readonly<{ bundles: Bundles; standIns: StandIns }>;
+export type KindName = Kind['name'];
+
+/** The folder of the bundles, and the servers that they reach. */
+export type World = Readonly<{ folder: string; standIns: Awaited<ReturnType<typeof startStandIns>> }>;
 
 export type ColdStart = Awaited<ReturnType<typeof measureColdStart>>;
 
-/** Measures two starts of an instance until its first token: the processor times of all threads, then real latencies. */
-export async function measureColdStart(world: World, name: KindName) {
-  world.standIns.waitBeforeAnswers(false);
-  const { initCpuMs, firstCpuMs, residentBytes } = await startOnce(world, name);
-  world.standIns.waitBeforeAnswers(true);
-  const { initMs, firstMs } = await startOnce(world, name);
-  return { initCpuMs, firstCpuMs, residentBytes, waitingMs: initMs + firstMs };
+/**
+ * Measures two starts of an instance until its first token: the processor times of all threads, with a whole processor
+ * and with the share of one that Lambda allots to an invocation, then the clock with real latencies.
+ */
+export async function measureColdStart(world: World, kind: Kind) {
+  world.standIns.latency.isReal = false;
+  const { before, after, residentBytes: memory } = await startOnce(world, kind);
+  world.standIns.latency.isReal = true;
+  const { waiting } = await startOnce(world, kind);
+  const [init, whole] = [before, after].map(({ user, system }) => (user + system) / 1_000) as [number, number];
+  return { init, whole, small: init + (whole - init) / CPU_SHARE, waiting, memory };
 }
 
-async function startOnce(world: World, name: KindName) {
-  const { bundle, says, table } = KINDS[name];
-  const instance = await startBundle(world, bundle, table);
-  try {
-    const { result, ...measured } = await instance.invoke(EVENT);
-    const answer = JSON.stringify(result) ?? '';
-    const isExpected = answer.includes('"statusCode":200') && answer.includes(says);
-    if (!isExpected) throw new Error(`An invocation of ${name} was answered otherwise: ${answer}`);
-    return { initMs: instance.initMs, ...measured };
-  } finally {
-    await instance.close();
-  }
-}
-
-/** Starts an instance of a bundle. */
-export function startBundle({ bundles, standIns }: World, name: string, table: string = TABLES.empty) {
-  return startInstance(join(bundles.folder, 'runtime-client/index.mjs'), join(bundles.folder, name), {
+/** Starts an instance in a process, as Lambda does, and ends it after its first answer. */
+export async function startOnce({ folder, standIns }: World, { bundle, table, says }: Kind) {
+  const startedAt = performance.now();
+  const program = pathToFileURL(join(folder, 'instance/index.mjs'));
+  const env = {
+    _HANDLER: 'index.handler',
     HOME: '/nonexistent',
     AWS_REGION: REGION,
     AWS_ACCESS_KEY_ID: 'ASIAEXAMPLE',
@@ -54,10 +51,20 @@ export function startBundle({ bundles, standIns }: World, name: string, table: s
     AWS_LAMBDA_FUNCTION_VERSION: '1',
     TOKEN_BROKER_ENVIRONMENT: 'bench',
     TOKEN_BROKER_TABLE: table,
-    TOKEN_BROKER_SETTINGS: bundles.settings,
+    TOKEN_BROKER_SETTINGS: join(folder, 'settings.json'),
     TOKEN_BROKER_CHECKER_ROLES: exampleRule().role,
     TOKEN_BROKER_PROBE_ROLE: exampleRule().role,
-    AUTH_URL: standIns.authUrl,
     ...standIns.variables,
-  });
+  };
+  const { order, kill } = startProgram<LambdaOrder, LambdaAnswer>(program, [], { cwd: join(folder, bundle), env });
+  try {
+    await order({});
+    const answer = await order({ event: EVENT, timeoutMs: 15_000 });
+    const text = JSON.stringify(answer.result) ?? '';
+    const isExpected = text.includes('"statusCode":200') && text.includes(says);
+    if (!isExpected) throw new Error(`An invocation of ${bundle} was answered otherwise: ${text}`);
+    return { ...answer, waiting: performance.now() - startedAt };
+  } finally {
+    await kill();
+  }
 }

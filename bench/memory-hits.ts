@@ -6,9 +6,9 @@ import { EVENT, PAIR } from '../test/support/cold-start/exchange.ts';
 import { median } from './figures.ts';
 
 const count = Number(process.argv[2]);
-const lines: string[] = [];
-const write = (line: string) => {
-  lines[0] = line;
+let line = '';
+const write = (text: string) => {
+  line = text;
 };
 const { startInstance, calls } = countCalls(write);
 const { handler } = startInstance();
@@ -16,7 +16,7 @@ const hit = () => handler(EVENT, { getRemainingTimeInMillis: () => 15_000 });
 
 const { headers, body } = await hit();
 calls();
-const auditLine = JSON.parse(lines[0] ?? '');
+const auditLine = JSON.parse(line);
 const tokens = new Map([[`${PAIR.client}/${PAIR.service}`, JSON.parse(body)]]);
 
 const broker: number[] = [];

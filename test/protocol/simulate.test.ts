@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { simulateDay } from '../../bench/day/day.ts';
-import { goalOf } from '../../bench/day/table.ts';
-import type { Scale, Way } from '../../bench/day/world.ts';
+import { goalOf, type Scale, simulateDay, type Way } from '../../bench/day.ts';
 
 // A busy machine needs minutes for a day.
 describe('a simulated fleet', { timeout: 3_600_000 }, () => {

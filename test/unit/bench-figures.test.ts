@@ -20,7 +20,7 @@ const SAMPLES: Samples = { bundleBytes: 0, hits: [3, 2, 10], rounds: [] };
 
 /** Both kinds of the broker take the first time to start, and both references the second. */
 function roundOf(brokerMs: number, referenceMs: number): Samples['rounds'][number] {
-  const startOf = (ms: number) => ({ initCpuMs: ms, firstCpuMs: 0, residentBytes: 1, waitingMs: ms });
+  const startOf = (ms: number) => ({ init: ms, whole: ms, small: ms, waiting: ms, memory: 1 });
   const [broker, reference] = [startOf(brokerMs), startOf(referenceMs)];
   return { broker, 'table hit': broker, calls: reference, sdk: reference };
 }

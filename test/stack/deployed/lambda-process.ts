@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { LambdaAnswer, LambdaOrder } from '../../support/processes/lambda-process-main.ts';
 import { startProgram } from '../../support/processes/program.ts';
 
 /** A function of a template, to be deployed to a process of this machine. */
@@ -28,7 +29,7 @@ export async function startLambda(lambdaFunction: LambdaFunction) {
   for (const [name, content] of Object.entries(asset)) writeFileSync(path.join(directory, name), content);
 
   const env = variablesOf(lambdaFunction, directory);
-  const { order, written, kill } = startProgram<LambdaOrder, unknown>(PROGRAM, [], { cwd: directory, env });
+  const { order, written, kill } = startProgram<LambdaOrder, LambdaAnswer>(PROGRAM, [], { cwd: directory, env });
   const stop = async () => {
     await kill();
     rmSync(directory, { recursive: true });
@@ -39,18 +40,12 @@ export async function startLambda(lambdaFunction: LambdaFunction) {
   });
   return {
     /** Calls the handler; returns its result or throws its error. */
-    invoke: (event: unknown) => order({ event, timeoutMs: properties.Timeout * 1_000 }),
+    invoke: async (event: unknown) => (await order({ event, timeoutMs: properties.Timeout * 1_000 })).result,
     /** The modules of Node that the process has loaded. */
     modules: async () => `${await order({})}`.split(','),
     written,
     stop,
   };
-}
-
-/** Without an event, it only waits until the handler is loaded, and lists the modules of Node that are. */
-export interface LambdaOrder {
-  readonly event?: unknown;
-  readonly timeoutMs?: number;
 }
 
 /** @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime */
@@ -79,4 +74,4 @@ function variablesOf(lambdaFunction: LambdaFunction, directory: string): Record<
   };
 }
 
-const PROGRAM = new URL('./lambda-process-main.ts', import.meta.url);
+const PROGRAM = new URL('../../support/processes/lambda-process-main.ts', import.meta.url);
