@@ -30,7 +30,8 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
     accusations,
     living: () => [...living.values()],
     at: (index: number): Instance | undefined => hosts.living()[index % Math.max(1, living.size)],
-    get: (number: number) => living.get(number),
+    /** How far ahead the clock of an instance is. One that has ended may have had any clock. */
+    skewOf: (number: number) => living.get(number)?.state.skewMs ?? MAX_SKEW_MS,
 
     /** Notes each of these complaints that is true. Without a shared table the instances promise nothing together. */
     judge(who: string, complaints: Readonly<Record<string, boolean | undefined>>) {
@@ -40,7 +41,7 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
     /** When a call of this instance to the store last failed, or it died. */
     failedAt: (number: number) => failures.get(number) ?? NEVER,
 
-    start(skewMs: number, format: number): Instance {
+    start(skewMs: number, format = 1): Instance {
       const host = createInstance({ skewMs, format });
       living.set(host.number, host);
       return host;
@@ -91,6 +92,7 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
     /** Every fault has ended, and so has every call. */
     isAtRest: () => openCalls.size === 0 && clock.now() - lastTroubleAt > LONGEST_CALL_MS,
   };
+  surroundings.onStoreFailure = hosts.noteTrouble;
   return hosts;
 
   function callsOf(number: number): OpenCall[] {

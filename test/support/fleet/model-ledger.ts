@@ -3,10 +3,12 @@ import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { SETTINGS_DIGEST } from '../broker-world.ts';
 import type { createFleet } from './fleet.ts';
 import { type Hosts, LONGEST_CALL_MS, MAX_SKEW_MS } from './model-hosts.ts';
-import type { SentRequest, Write } from './surroundings.ts';
+import type { SentRequest, ServiceAnswer, Write } from './surroundings.ts';
 
 interface Lease {
   readonly id: string;
+  /** By the clock of its instance. */
+  readonly until: number;
   readonly from: number;
   /** The record that it was taken of. */
   readonly before: PairRecord;
@@ -55,11 +57,10 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
   const pages = new Map<string, Page>();
   const { judge } = hosts;
 
-  surroundings.onWrite = seeWrite;
+  Object.assign(surroundings, { onWrite: seeWrite, onRequest: seeRequest, onHeard: seeAnswer });
 
   return {
     pageOf,
-    seeRequest,
 
     /** An operator's retry: the pair may be tried at once. */
     forgive(pair: Pair, versions: Iterable<string>) {
@@ -68,20 +69,21 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
 
     /** The item of the pair is lost: all that the fleet knew of it begins anew. */
     forget(pair: Pair) {
-      const { lastToken, ...page } = pageOf(pair);
-      const leases = page.leases.map((lease) => ({ ...lease, isLost: true }) as const);
+      const { lastToken, leases } = pageOf(pair);
+      for (const lease of leases) lease.isLost = true;
       pages.set(pairKey(pair), { leases, rejections: [], lastToken, pace: NEVER });
     },
-
-    /** The service has rejected a version. */
-    seeRejection(request: SentRequest) {
-      const page = pageOf(request.pair);
-      page.rejections = [...page.rejections, request];
-      const lease = page.leases.find((each) => each.request === request);
-      if (lease !== undefined) lease.isRejected = true;
-      judgeRejections(request.pair, request.version);
-    },
   };
+
+  /** The service has answered, perhaps with a rejection of the version. */
+  function seeAnswer(request: SentRequest, { response: { status } }: ServiceAnswer): void {
+    if (status !== 400 && status !== 401) return;
+    const page = pageOf(request.pair);
+    page.rejections = [...page.rejections, request];
+    const lease = page.leases.find((each) => each.request === request);
+    if (lease !== undefined) lease.isRejected = true;
+    judgeRejections(request.pair, request.version);
+  }
 
   /** Rejections that the table does not know are those of holders that died, and of outcomes that it did not take. */
   function judgeRejections(pair: Pair, version: string): void {
@@ -137,10 +139,11 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     const takenAt = clock.now();
     const from = owners.get(id) ?? -1;
     const holder = page.leases.find((each) => each.id === before.lease?.id);
-    // Its length counts from when it was asked for: its write may arrive late.
-    const isLive = holder !== undefined && takenAt < (before.lease?.until ?? 0) - MAX_SKEW_MS;
+    const isLive = takenAt + hosts.skewOf(from) < (before.lease?.until ?? 0);
+    // An instance that has watched the lease for its whole length does not believe the other clock.
+    const isWatched = holder !== undefined && takenAt - holder.takenAt >= LEASE_MS;
     judge(`the lease ${id}`, {
-      'was taken while another lived': isLive && holder.from !== from,
+      'was taken while another lived': isLive && !isWatched && holder !== undefined && holder.from !== from,
       'is the second of its name': page.leases.some((each) => each.id === id),
     });
 
@@ -149,7 +152,7 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     const chargedVersion = [...rejected].find(([, { by }]) => by === id)?.[0];
     const about = { before, takenAt, forced, isCheck, chargedVersion, previous: page.pace };
     const isCounted = chargedVersion !== undefined;
-    page.leases = [...page.leases.filter(isNeeded), { id, from, ...about, isEnded: false, isCounted }];
+    page.leases = [...page.leases.filter(isNeeded), { ...lease, from, ...about, isEnded: false, isCounted }];
     if (!isCheck) page.pace = { takenAt, forcedAt: forced ? takenAt : page.pace.forcedAt };
   }
 
@@ -172,6 +175,7 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
     judge(`instance ${from} (${lease?.id}) sent ${version} of ${pairKey(pair)}`, {
       'twice in one call': isSecondOfCall(request),
       'without a lease': lease === undefined,
+      'after its lease': lease !== undefined && clock.now() + hosts.skewOf(from) > lease.until - RESERVE_MS,
       ...(lease && complaintsOfUse(lease, version)),
       ...(lease && !lease.isLost && complaintsOfPace(lease, request, page)),
     });
@@ -228,6 +232,9 @@ export function keepLedger({ clock, owners, services, surroundings }: ReturnType
 }
 
 const NEVER: Pace = { takenAt: Number.NEGATIVE_INFINITY, forcedAt: Number.NEGATIVE_INFINITY };
+export const LEASE_MS = 6_000;
+/** An outcome is written in the last part of a lease. */
+const RESERVE_MS = 650;
 /** Rejected requests per pair and version. */
 const LOCK_OUT_BUDGET = 3;
 /** Short enough for a lease to outlast it by the clock of every instance. */

@@ -10,10 +10,10 @@ import { exampleService } from '../example.ts';
 import { seededRandom } from '../seeded-random.ts';
 import { createFleet, type Instance } from './fleet.ts';
 import { createHosts, LONGEST_CALL_MS, MAX_SKEW_MS } from './model-hosts.ts';
-import { keepLedger } from './model-ledger.ts';
+import { keepLedger, LEASE_MS } from './model-ledger.ts';
 import { CLIENTS, createModelWorld, SERVICES, type ServiceMood } from './model-world.ts';
 import { formatOf } from './remote-store.ts';
-import type { SentRequest, StoreFault } from './surroundings.ts';
+import type { StoreFault } from './surroundings.ts';
 
 interface Ask {
   readonly pair: Pair;
@@ -65,23 +65,15 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
 
   surroundings.secret = (client, stage) => world.read(client, stage);
   surroundings.serviceLatencyMs = changes.serviceLatencyMs ?? (({ service }) => world.moodOf(service).latencyMs);
-  surroundings.onStoreFailure = hosts.noteTrouble;
-  surroundings.answer = (_, request) => {
-    ledger.seeRequest(request);
-    judgeCredential(request);
-    return world.answer(request.pair, request.version);
-  };
-  surroundings.onHeard = (request, { response, token, lifetimeMs: toldMs = 0 }) => {
-    if ([400, 401].includes(response.status)) ledger.seeRejection(request);
-    if (token === undefined) return;
-    const lifetimeMs = Math.min(toldMs, MAX_LIFETIME_MS);
-    const skewMs = hosts.get(request.from)?.state.skewMs ?? 0;
-    handOuts.set(token, {
-      pair: request.pair,
-      at: request.at,
-      expiresAt: request.at + skewMs + lifetimeMs,
-      lifetimeMs,
-    });
+  surroundings.answer = (_, { from, pair, version, at }) => {
+    // Each call reads the secret anew.
+    const goneMs = at - Math.max(world.deletedAt(pair.client) ?? at, secretsFailedAt);
+    judge(`instance ${from} sent ${version}`, { 'long after it was deleted': goneMs > LONGEST_CALL_MS });
+    const answer = world.answer(pair, version);
+    if (answer instanceof Problem || answer.token === undefined) return answer;
+    const lifetimeMs = Math.min(answer.lifetimeMs ?? 0, MAX_LIFETIME_MS);
+    handOuts.set(answer.token, { pair, at, expiresAt: at + hosts.skewOf(from) + lifetimeMs, lifetimeMs });
+    return answer;
   };
 
   const model = {
@@ -277,20 +269,12 @@ export function createFleetModel({ clients = CLIENTS, normal, singleActiveToken 
       'long after its credential was gone': isWithoutTable && isOld(world.deletedAt(pair.client), secretsFailedAt),
     };
   }
-
-  /** A credential that is deleted is not sent: each call reads the secret anew. */
-  function judgeCredential({ from, pair, version, at }: SentRequest): void {
-    const goneMs = at - Math.max(world.deletedAt(pair.client) ?? at, secretsFailedAt);
-    const isLate = goneMs > LONGEST_CALL_MS;
-    judge(`instance ${from} sent ${version}`, { 'long after it was deleted': isLate });
-  }
 }
 
 /** Where answers hold a token and its life time: no search for them. */
 const TOLD = { ...exampleService().response, tokenMember: 'access_token', lifetimeMember: 'expires_in' };
 /** How long memory is trusted, and a secret without the table. */
 const TRUST_MS = 60_000;
-const LEASE_MS = 6_000;
 const MAX_HOLD_SECONDS = 3_600;
 const MAX_LIFETIME_MS = 86_400_000;
 

@@ -164,4 +164,4 @@ const ignore = () => undefined;
 const outOfTime = () => Promise.reject(new OutOfTime());
 const NEVER_ABORTED = new AbortController().signal;
 const LATE_MS = 2_000;
-const DELAY_MS = 6_001;
+const DELAY_MS = 6_100;

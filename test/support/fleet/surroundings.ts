@@ -75,6 +75,8 @@ export interface Surroundings {
   /** The versions that the service accepts. */
   accepted: Set<string>;
   serviceLatencyMs: number | ((pair: Pair) => number);
+  /** Told of every token request when it is sent. */
+  onRequest?: (request: SentRequest) => void;
   /** Told of every answer that arrives before its request is given up. */
   onHeard?: (request: SentRequest, answer: ServiceAnswer) => void;
   storeLatencyMs: number | (() => number);
@@ -148,6 +150,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
         const n = requests.length + 1;
         const latencyMs = drawn(surroundings.serviceLatencyMs, pair);
         const request = { at: clock.now(), from, pair, version, latencyMs };
+        surroundings.onRequest?.(request);
         const answer = surroundings.answer?.(n, request) ?? normalAnswer(version, n);
         const isRejected = !(answer instanceof Problem) && answer.response.status === 401;
         requests.push({

@@ -1,11 +1,12 @@
 import type { CheckResult } from '../../../functions/broker/check-credential.ts';
 import type { IssueRequest } from '../../../functions/broker/pair/decision.ts';
 import { isIssuable } from '../../../functions/broker/pair/record.ts';
-import type { Pair } from '../../../functions/broker/pair.ts';
 import { ISSUE_REQUEST } from '../broker-world.ts';
 import { START } from '../example.ts';
 import { type Answer, AT_ONCE, ask, createFleet } from '../fleet/fleet.ts';
-import type { SentRequest, StoreFault } from '../fleet/surroundings.ts';
+import { createHosts } from '../fleet/model-hosts.ts';
+import { keepLedger } from '../fleet/model-ledger.ts';
+import type { StoreFault } from '../fleet/surroundings.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 /**
@@ -94,21 +95,22 @@ async function interleave(scenario: Scenario, pick: Pick) {
       );
       if (fault === 'item-lost' || fault === 'item-restored') {
         fleet.shared.restore(pair, fault === 'item-lost' ? undefined : start);
-        watch.noteLoss();
+        ledger.forget(pair);
         return undefined;
       }
       return fault === 'busy-read' || fault === 'busy-write' ? 'busy' : fault;
     },
     answer: (n, sent) => {
-      if (pickFault(['crash'], `request of ${sent.from}`) !== undefined) instances[sent.from]?.kill();
-      watch.noteRequest(sent);
+      const holder = instances[sent.from];
+      if (pickFault(['crash'], `request of ${sent.from}`) !== undefined && holder) hosts.kill(holder);
       return changes.answer?.(n, sent);
     },
   });
   const { pair } = ISSUE_REQUEST;
   const start = await fleet.shared.read(pair, { deadline: Infinity });
-  const watch = watchRequests(fleet, pair);
-  const instances = [fleet.createInstance(), fleet.createInstance(), fleet.createInstance()];
+  const hosts = createHosts(fleet);
+  const ledger = keepLedger(fleet, hosts);
+  const instances = [hosts.start(0), hosts.start(0), hosts.start(0)];
   const [first, second, checker] = instances;
 
   if (operator) void clock.sleep(0).then(() => operator(fleet));
@@ -117,10 +119,10 @@ async function interleave(scenario: Scenario, pick: Pick) {
   let finding: CheckResult | undefined;
   let defect: unknown;
   const calls = [first, second].slice(0, callers).map(async (instance, index) => {
-    answers[index] = instance && (await ask(instance, request));
+    answers[index] = instance && (await hosts.follow(instance, pair, ask(instance, request)));
   });
   const checking = async () => {
-    finding = await checker?.check();
+    finding = checker && (await hosts.follow(checker, pair, checker.check()));
   };
   for (const call of hasCheck ? [...calls, checking()] : calls) {
     call.catch((error: unknown) => {
@@ -129,10 +131,10 @@ async function interleave(scenario: Scenario, pick: Pick) {
   }
   await clock.settle();
   if (defect !== undefined) throw defect;
+  const broken = [...hosts.accusations];
   for (const answer of answers) {
-    if (answer?.issue && !isIssuable(answer.issue.token, answer.at)) watch.broken.push('a lapsed token was issued');
-    if (answer?.issue && request?.refused === answer.issue.token.fingerprint)
-      watch.broken.push('a refused token was issued');
+    if (answer?.issue && !isIssuable(answer.issue.token, answer.at)) broken.push('a lapsed token was issued');
+    if (answer?.issue && request?.refused === answer.issue.token.fingerprint) broken.push('a refused token was issued');
   }
 
   return {
@@ -141,7 +143,7 @@ async function interleave(scenario: Scenario, pick: Pick) {
     requests: fleet.requests,
     faults,
     /** The promises that were broken. */
-    broken: watch.broken,
+    broken,
     record: fleet.shared.peek(pair),
     now: clock.now(),
     /** What an instance answers that asks after all others have ended, this much time later. */
@@ -149,36 +151,6 @@ async function interleave(scenario: Scenario, pick: Pick) {
       isQuiet = true;
       await clock.advance(ms);
       return clock.run(ask(fleet.createInstance(), request));
-    },
-  };
-}
-
-/**
- * Watches the token requests of one pair, and notes each promise that is broken, whatever has gone wrong: a request is made
- * under a lease of the instance's own in the table, once under each lease, and no call sends a version twice.
- */
-function watchRequests({ shared, owners }: Fleet, pair: Pair) {
-  const broken: string[] = [];
-  const used = new Set<string>();
-  const sent = new Set<string>();
-  let isItemLost = false;
-
-  return {
-    broken,
-
-    /** The item is deleted or restored, with its lease. */
-    noteLoss() {
-      isItemLost = true;
-    },
-
-    noteRequest({ from, version }: SentRequest) {
-      if (sent.has(`${from} ${version}`)) broken.push(`instance ${from} sent ${version} twice in one call`);
-      sent.add(`${from} ${version}`);
-      const { lease } = shared.peek(pair);
-      const isOwn = lease !== undefined && owners.get(lease.id) === from;
-      if (!isOwn && !isItemLost) broken.push(`instance ${from} sent ${version} without a lease`);
-      if (isOwn && used.has(lease.id)) broken.push(`two requests were made under ${lease.id}`);
-      if (isOwn) used.add(lease.id);
     },
   };
 }
