@@ -12,8 +12,6 @@ export interface AlarmDefinition<Watched> {
   readonly shareOf?: { readonly whole: (watched: Watched) => Metric; readonly atLeast: number };
   /** The subject of the metric: requests, runs of health, or (`silence`) the absence of runs. */
   readonly of?: 'traffic' | 'run' | 'silence';
-  /** The period for traffic, 5 by default. Alarms on runs of health use their interval. */
-  readonly minutes?: number;
   /** Rings when `count` of the last `of` periods are bad. The default is 1 of 1. */
   readonly bad?: readonly [count: number, of: number];
   /** The event, in a sentence. */
@@ -160,26 +158,22 @@ const GOES_BACK = 'During a deployment it is taken back by itself: follow "When 
 export const NEW_VERSION_ALARMS: Readonly<Record<string, AlarmDefinition<WatchedVersion>>> = {
   'new-version-errors': {
     watch: ({ calls }) => calls('Errors', 'Sum'),
-    minutes: 1,
     means: 'The newest version of the token function crashed, ran out of memory or ran into its time-out.',
     act: `${GOES_BACK} The log of the function says which request it was.`,
   },
   'new-version-internal-errors': {
     watch: ({ requests }) => requests('internal'),
-    minutes: 1,
     means: 'The newest version of the token function answered with the problem internal.',
     act: `${GOES_BACK} The audit lines with this outcome and version have a cause.`,
   },
   'new-version-table-unavailable': {
     watch: ({ requests }) => requests('table-unavailable'),
-    minutes: 1,
     means: 'The newest version of the token function cannot use the table or the sealing key: callers got 503.',
     act: `${GOES_BACK} The audit lines with this outcome and version name the right, or the key.`,
   },
   'new-version-p99-duration': {
     watch: ({ calls }) => calls('Duration', 'p99'),
     threshold: { msBeyondServices: 2_000 },
-    minutes: 1,
     bad: [2, 3],
     means: 'The newest version of the token function takes longer than any service is allowed to.',
     act: `${GOES_BACK} Compare its cold starts and its code with those of the version before.`,

@@ -100,11 +100,6 @@ function graph(title: string, unit: string, left: readonly IMetric[], more: Part
 function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown): readonly Row[] {
   const perPeriod = 'requests in 5 minutes';
   const counted = (labels: Labels) => lines(labels, (name, props) => broker(name, { service }, props));
-  const by = (
-    metricName: MetricName,
-    outcome: string,
-    props: { readonly label?: string; readonly statistic?: string },
-  ) => broker(metricName, { service, outcome }, props);
   const tokenRequests = counted({
     TokenRequests: 'sent',
     CredentialRejected: 'rejected',
@@ -115,11 +110,16 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
     ExpiryWithoutZone: 'brought an expiry without a time zone',
     ClassicalTls: 'without a post-quantum key exchange',
   });
-  const times = ['p50', 'p99'].map((statistic) => by('Duration', 'issued', { statistic, label: statistic }));
-  const findings = FINDINGS.map((finding) => by('Findings', finding, { label: finding }));
+  const issued = { service, outcome: 'issued' };
+  const times = ['p50', 'p99'].map((statistic) => broker('Duration', issued, { statistic, label: statistic }));
+  const findings = FINDINGS.map((outcome) => broker('Findings', { service, outcome }, { label: outcome }));
   const failures = counted({ CheckFailures: 'no finding: the broker failed' });
   const checkTime = [broker('CheckDuration', { service }, { statistic: 'p99', label: 'p99' })];
-  const unreadable = [by('UnreadableRecords', UNREADABLE, { label: 'unreadable record' })];
+  const unreadable = broker('UnreadableRecords', { service, outcome: UNREADABLE }, { label: 'unreadable record' });
+  const fromCache = share('from a cache', 'hits / issued', {
+    hits: broker('CacheHits', { service }),
+    issued: broker('Requests', issued),
+  });
 
   return [
     {
@@ -130,13 +130,8 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
       graph(
         `${service}: issued, and the share from a cache`,
         'tokens in 5 minutes',
-        [by('Requests', 'issued', { label: 'issued' })],
-        {
-          percent: share('from a cache', 'hits / issued', {
-            hits: broker('CacheHits', { service }),
-            issued: by('Requests', 'issued', {}),
-          }),
-        },
+        [broker('Requests', issued, { label: 'issued' })],
+        { percent: fromCache },
       ),
       graph(`${service}: token requests`, perPeriod, tokenRequests),
       graph(`${service}: time to a token`, 'ms', times),
@@ -153,7 +148,7 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
           TableBusy: 'table busy',
           SecretStale: 'last known credential',
         }),
-        ...unreadable,
+        unreadable,
       ]),
     ],
   ];

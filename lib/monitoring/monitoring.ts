@@ -61,13 +61,15 @@ export class Monitoring extends Construct {
   }
 }
 
-/** Creates the alarms that the settings do not switch off. */
+/** Creates the alarms that the settings do not switch off. `ofTraffic` is the period for traffic. */
 export function createAlarms<Watched>(
   scope: Construct,
   environment: Environment,
   definitions: Readonly<Record<string, AlarmDefinition<Watched>>>,
   watched: Watched,
+  ofTraffic = Duration.minutes(5),
 ): readonly Alarm[] {
+  const interval = Duration.seconds(rateSeconds(environment.health.every));
   // A call that takes longer is slow because of the broker, not because of a service.
   const longestRequestMs = Math.max(...Object.values(environment.services).map((service) => service.requestTimeoutMs));
   return Object.entries(definitions)
@@ -78,7 +80,7 @@ export function createAlarms<Watched>(
       return new Alarm(scope, capitalised.join(''), {
         alarmName: `token-broker-${name}-${environment.name}`,
         alarmDescription: `${means} ${act}`,
-        metric: watchedMetric(definition, watched, rateSeconds(environment.health.every)),
+        metric: watchedMetric(definition, watched, of === 'traffic' ? ofTraffic : interval),
         threshold: typeof threshold === 'number' ? threshold : longestRequestMs + threshold.msBeyondServices,
         comparisonOperator:
           ComparisonOperator[of === 'silence' ? 'LESS_THAN_THRESHOLD' : 'GREATER_THAN_OR_EQUAL_TO_THRESHOLD'],
@@ -90,12 +92,11 @@ export function createAlarms<Watched>(
 }
 
 function watchedMetric<Watched>(
-  { watch, shareOf, of = 'traffic', minutes = 5 }: AlarmDefinition<Watched>,
+  { watch, shareOf, of }: AlarmDefinition<Watched>,
   watched: Watched,
-  intervalSeconds: number,
+  period: Duration,
 ): IMetric {
   const metric = watch(watched);
-  const period = of === 'traffic' ? Duration.minutes(minutes) : Duration.seconds(intervalSeconds);
   if (shareOf !== undefined) {
     return new MathExpression({
       label: 'Percent of the calls that end in a 4xx',
@@ -105,7 +106,7 @@ function watchedMetric<Watched>(
     });
   }
   // Values may arrive five minutes late. CloudWatch would evaluate a shorter filled period as empty, and only once.
-  if (of === 'run' || minutes < 5) return metric.with({ period });
+  if (of === 'run' || period.toMinutes() < 5) return metric.with({ period });
   // Without FILL, CloudWatch uses older values, so an alarm would ring again after its cause, or late for silence.
   return new MathExpression({ expression: 'FILL(found, 0)', usingMetrics: { found: metric }, period });
 }

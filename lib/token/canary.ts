@@ -11,7 +11,7 @@ import { Construct } from 'constructs';
 import { type ReleaseCheckVariables, rulesDigest } from '../../functions/variables.ts';
 import { allowUrlCalls } from '../data/allow.ts';
 import type { ClientSecrets } from '../data/client-secrets.ts';
-import { NEW_VERSION_ALARMS } from '../monitoring/alarms.ts';
+import { NEW_VERSION_ALARMS, type WatchedVersion } from '../monitoring/alarms.ts';
 import { brokerMetrics, newVersionMetric } from '../monitoring/metrics.ts';
 import { createAlarms } from '../monitoring/monitoring.ts';
 import { ALIAS, functionName, NEXT_ALIAS, releaseCheckName } from '../settings/names.ts';
@@ -33,10 +33,12 @@ export class Canary extends Construct {
     super(scope, id);
     const name = functionName(environment.name);
     const { version } = alias.version;
-    const alarms = createAlarms(new Construct(this, 'Alarms'), environment, NEW_VERSION_ALARMS, {
+    const watched: WatchedVersion = {
       calls: (metricName, statistic) => newVersionMetric(alias, metricName, statistic),
       requests: (outcome) => brokerMetrics(environment.name)('Requests', { outcome, version }),
-    });
+    };
+    const period = Duration.minutes(1);
+    const alarms = createAlarms(new Construct(this, 'Alarms'), environment, NEW_VERSION_ALARMS, watched, period);
     const { role, policy } = this.#serviceRole(name);
     const group = new LambdaDeploymentGroup(this, 'Group', {
       application: new LambdaApplication(this, 'Application', { applicationName: name }),
