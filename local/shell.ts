@@ -3,28 +3,34 @@ import type { LocalCaller, LocalConfig } from '../lib/settings/local-config.ts';
 import { LOCAL_ENVIRONMENT } from '../lib/settings/names.ts';
 import { DEFAULT_PORT } from './config.ts';
 
-/** The variables of a terminal that uses a local broker, as `env` sets them. */
-const SHELL_VARIABLES = [
-  'AWS_ENDPOINT_URL',
-  'TOKEN_BROKER_CONTROL_URL',
-  'TOKEN_BROKER_URL',
-  'TOKEN_BROKER_ENVIRONMENT',
-  'TOKEN_BROKER_SERVICES',
-  'TOKEN_BROKER_CLIENT_HEADERS',
-  'TOKEN_BROKER_AUTH_URLS',
-  'AWS_REGION',
+/** The variables of a terminal that uses this process's broker, as `env` sets them. */
+const SHELL_VARIABLES = {
+  AWS_ENDPOINT_URL: () => process.env.AWS_ENDPOINT_URL,
+  TOKEN_BROKER_CONTROL_URL: ({ pageUrl }) => pageUrl,
+  TOKEN_BROKER_URL: ({ url }) => url,
+  TOKEN_BROKER_ENVIRONMENT: () => LOCAL_ENVIRONMENT,
+  TOKEN_BROKER_SERVICES: ({ config }) => Object.keys(config.services).join(' '),
+  TOKEN_BROKER_CLIENT_HEADERS: ({ config }) =>
+    Object.entries(config.services)
+      .flatMap(([name, { clientHeaders = [] }]) => clientHeaders.map((header) => `${name}:${header}`))
+      .join(' '),
+  TOKEN_BROKER_AUTH_URLS: ({ config }) =>
+    Object.entries(config.services)
+      .map(([name, { authUrl }]) => `${name}:${authUrl}`)
+      .join(' '),
+  AWS_REGION: () => process.env.AWS_REGION,
   // The AWS CLI and Python's SDK only read this name.
-  'AWS_DEFAULT_REGION',
-  'AWS_ACCESS_KEY_ID',
-  'AWS_SECRET_ACCESS_KEY',
-] as const;
+  AWS_DEFAULT_REGION: () => process.env.AWS_REGION,
+  AWS_ACCESS_KEY_ID: (_, { accessKeyId }) => accessKeyId,
+  AWS_SECRET_ACCESS_KEY: (_, { secretAccessKey }) => secretAccessKey,
+} as const satisfies Record<string, (broker: Running, caller: LocalCaller) => string | undefined>;
 
 /** Variables that outrank those of a local broker. A terminal of another sign-in may have them. */
 export const OUTRANKING = ['SECRETS_MANAGER', 'DYNAMODB', 'CLOUDWATCH_LOGS']
   .map((service) => `AWS_ENDPOINT_URL_${service}`)
   .concat('AWS_PROFILE', 'AWS_SESSION_TOKEN');
 
-export type ShellVariables = Readonly<Partial<Record<(typeof SHELL_VARIABLES)[number], string | undefined>>>;
+export type ShellVariables = Readonly<Partial<Record<keyof typeof SHELL_VARIABLES, string | undefined>>>;
 
 /** A running broker. */
 interface Running {
@@ -34,26 +40,8 @@ interface Running {
 }
 
 /** Returns the variables of a terminal that asks this process's broker as a caller. */
-export function shellVariables(
-  { url, config, pageUrl }: Running,
-  { accessKeyId, secretAccessKey }: LocalCaller,
-): ShellVariables {
-  return {
-    ...Object.fromEntries(SHELL_VARIABLES.map((name) => [name, process.env[name]])),
-    TOKEN_BROKER_CONTROL_URL: pageUrl,
-    TOKEN_BROKER_URL: url,
-    TOKEN_BROKER_ENVIRONMENT: LOCAL_ENVIRONMENT,
-    TOKEN_BROKER_SERVICES: Object.keys(config.services).join(' '),
-    TOKEN_BROKER_CLIENT_HEADERS: Object.entries(config.services)
-      .flatMap(([name, { clientHeaders = [] }]) => clientHeaders.map((header) => `${name}:${header}`))
-      .join(' '),
-    TOKEN_BROKER_AUTH_URLS: Object.entries(config.services)
-      .map(([name, { authUrl }]) => `${name}:${authUrl}`)
-      .join(' '),
-    AWS_DEFAULT_REGION: process.env.AWS_REGION,
-    AWS_ACCESS_KEY_ID: accessKeyId,
-    AWS_SECRET_ACCESS_KEY: secretAccessKey,
-  };
+export function shellVariables(broker: Running, caller: LocalCaller): ShellVariables {
+  return Object.fromEntries(Object.entries(SHELL_VARIABLES).map(([name, read]) => [name, read(broker, caller)]));
 }
 
 /** Returns the callers by the name of their role. The name `operator` stands for a role with the operation `check`. */
@@ -85,7 +73,8 @@ export function powershellLines(variables: ShellVariables, removed = OUTRANKING)
 
 /** Returns the commands that unset all variables. */
 export function unsetLines(isPowershell = false): readonly string[] {
-  return isPowershell ? powershellLines({}, [...SHELL_VARIABLES]) : [`unset ${SHELL_VARIABLES.join(' ')}`];
+  const names = Object.keys(SHELL_VARIABLES);
+  return isPowershell ? powershellLines({}, names) : [`unset ${names.join(' ')}`];
 }
 
 /** Returns the command that sets the variables of a caller for the broker at this URL. */
