@@ -92,8 +92,7 @@ export async function startLocalBroker({ port, config: input, folder, onFailure,
     };
 
     // A random key replaces the AWS key of this machine's user, which must never be sent anywhere.
-    const { accessKeyId, secretAccessKey } = randomKey(BROKER_ROLE);
-    const own = { accessKeyId, secretAccessKey, role: BROKER_ROLE, mayReadSecrets: true };
+    const own = { ...randomKey(BROKER_ROLE), mayReadSecrets: true };
     const spectator = { ...randomKey(roleArn('page')), mayReadSecrets: false, isSpectator: true };
     const onLabelUpdated = (update: LabelUpdate) => {
       const work = checker
@@ -116,8 +115,8 @@ export async function startLocalBroker({ port, config: input, folder, onFailure,
     for (const name of OUTRANKING) delete process.env[name];
     process.env.AWS_REGION ??= 'us-east-1';
     Object.assign(process.env, {
-      AWS_ACCESS_KEY_ID: accessKeyId,
-      AWS_SECRET_ACCESS_KEY: secretAccessKey,
+      AWS_ACCESS_KEY_ID: own.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: own.secretAccessKey,
       AWS_ENDPOINT_URL: aws.url,
       // Outranks the profile, in which the SDK would otherwise find that it ignores these variables.
       AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'false',

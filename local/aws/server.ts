@@ -31,7 +31,6 @@ export interface Api {
   readonly service: string;
   /** The part of `x-amz-target` before the name of an operation. */
   readonly target: string;
-  readonly maxBodyBytes?: number;
   /** Returns `undefined` when it writes to the response itself, or never answers. */
   readonly answer: (call: AwsCall) => HttpAnswer | undefined;
 }
@@ -53,13 +52,16 @@ export function serveAws(apis: readonly Api[], { port, ...signatures }: StandInO
       const key = signerOf(request, api.service, signatures);
       return api.answer({ operation, key, request, response });
     } catch (error) {
-      return refusal(request, asAwsError(error));
+      if (error instanceof AwsError) return refusal(request, error);
+      throw error;
     }
   }
 
-  const maxBodyBytes = Math.max(...apis.map((api) => api.maxBodyBytes ?? 1_048_576));
-  return serve(respond, { port, maxBodyBytes });
+  return serve(respond, { port, maxBodyBytes: MAX_BODY_BYTES });
 }
+
+/** Higher than DynamoDB's limit, so that its engine refuses too large a body. */
+const MAX_BODY_BYTES = 17 * 1_048_576;
 
 /** Takes the members of a request and the key that signed it. Returns the members of the answer. */
 export type Operation = (input: unknown, key: AwsKey) => object | undefined;
@@ -130,12 +132,6 @@ function refusal(request: ReceivedRequest, { type, message, status }: AwsError):
   const error = `<Error><Code>${type}</Code><Message>${message.replaceAll('"', '&quot;')}</Message></Error>`;
   const body = isForm ? `<ErrorResponse>${error}</ErrorResponse>` : error;
   return { status, headers: { 'content-type': 'text/xml' }, body };
-}
-
-/** Reports only the name of an unexpected error, because its message could quote a secret. */
-function asAwsError(error: unknown): AwsError {
-  if (error instanceof AwsError) return error;
-  return new AwsError('InternalFailure', error instanceof Error ? error.name : 'unknown', 500);
 }
 
 const JSON_TYPE = 'application/x-amz-json-1.1';
