@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { LambdaFunctionURLEventWithIAMAuthorizer } from 'aws-lambda';
 import { z } from 'zod';
-import { isRecord } from '../../functions/broker/json.ts';
 import type { SigningKey } from '../../functions/sigv4.ts';
 import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from '../loopback.ts';
 import { assumedRoleIdentity, functionUrlEvent } from './event.ts';
@@ -83,24 +82,17 @@ async function invoke(handler: FunctionUrlHandler, payload: string, timeoutMs: n
   const deadline = performance.now() + timeoutMs;
   const getRemainingTimeInMillis = () => Math.max(0, Math.floor(deadline - performance.now()));
   try {
-    return answerOfResult(await Promise.race([handler(JSON.parse(payload), { getRemainingTimeInMillis }), timeUp]));
+    const result = await Promise.race([handler(JSON.parse(payload), { getRemainingTimeInMillis }), timeUp]);
+    const { statusCode: status, headers, body } = RESULT.parse(result);
+    return { status, headers: { ...JSON_TYPE, ...headers }, body };
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Converts the result of a function to HTTP, as Lambda does. Throws when Lambda could not send the result. */
-function answerOfResult(result: unknown): HttpAnswer {
-  if (!isRecord(result) || result.statusCode === undefined) {
-    const body = typeof result === 'string' ? result : JSON.stringify(result ?? null);
-    return { status: 200, headers: JSON_TYPE, body };
-  }
-  const { statusCode: status, headers, body } = RESULT.parse(result);
-  return { status, headers: { ...JSON_TYPE, ...headers }, body };
-}
-
 const JSON_TYPE = { 'content-type': 'application/json' };
 
+/** The result of a function. Lambda would also send a result without a status, which no function here returns. */
 const RESULT = z.object({
   statusCode: z.int().min(200).max(599),
   headers: z.record(z.string(), z.string()).default({}),

@@ -19,7 +19,7 @@ const VERIFIER = { service: 'lambda', region: 'us-east-1', keys: [KEY], now: () 
 
 let functionUrl: FunctionUrl;
 beforeAll(async () => {
-  const handler = async () => 'let in';
+  const handler = async () => ({ statusCode: 200, body: 'let in' });
   functionUrl = await startFunctionUrl({ handler, callers: [KEY], port: 0, now: () => DATE.getTime() });
 });
 afterAll(() => functionUrl.close());
