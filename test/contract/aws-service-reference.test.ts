@@ -12,7 +12,7 @@ import { runCommandLine } from '../e2e/commands/shared/command-line.ts';
 import { arnsOverlap, globsOverlap } from '../support/aws/iam.ts';
 import { policiesOf } from '../support/aws/iam-world.ts';
 import { deployStack } from '../support/stack/deployed-stack.ts';
-import { exampleForm } from '../unit/settings/example-form.ts';
+import { ALL_OPTIONS, exampleForm } from '../unit/settings/example-form.ts';
 
 /** A statement as far as the service reference can judge it. */
 interface Judged {
@@ -21,10 +21,7 @@ interface Judged {
   readonly Condition?: Readonly<Record<string, object>> | undefined;
 }
 
-const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'], all: true };
-const logDestinationArn = 'arn:aws:logs:eu-west-1:999999999999:destination:siem';
-const health = { notify: ['ops@example.com'] };
-const all = { vpc, trail: {}, tracing: true, health, provisionedConcurrency: 1, logDestinationArn };
+const all = { ...ALL_OPTIONS, health: { notify: ['ops@example.com'] } };
 const organization = { principalOrgId: 'o-example123', callers: 'organization' } as const;
 const FORMS: readonly EnvironmentForm[] = [exampleForm(), { ...exampleForm(), ...organization, ...all }];
 

@@ -15,9 +15,8 @@ import {
   synthesise,
 } from '../support/stack/synthesise.ts';
 import { SYNTHESISED } from '../support/stack/synthesise-once.ts';
-import { exampleForm } from '../unit/settings/example-form.ts';
+import { ALL_OPTIONS, exampleForm, VPC } from '../unit/settings/example-form.ts';
 
-const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 const keyArn = 'arn:aws:kms:eu-west-1:111111111111:key/12345678-1234-1234-1234-123456789012';
 const { services } = exampleForm();
 const single = { ...services['customer-insights'], singleActiveToken: true };
@@ -27,18 +26,18 @@ const other = synthesise('test', {
   health: { every: 'rate(2 hours)' },
   provisionedConcurrency: 3,
   tracing: true,
-  vpc,
+  vpc: VPC,
   keyArn,
 });
+const all = synthesise('test', { ...exampleForm(), ...ALL_OPTIONS });
 const aliasOf = (stack: Pick<Synthesised, 'template'>) =>
   resourceOf(stack, 'TokenEndpoint', 'AWS::Lambda::Alias').Properties;
 
 it('the functions have the traces, the network and the instances that the settings ask for', () => {
   const functions = resourcesOf(other, 'AWS::Lambda::Function').map(({ Properties }) => Properties);
   // The others call no service.
-  const VpcConfig = { SubnetIds: vpc.subnetIds, SecurityGroupIds: vpc.securityGroupIds };
+  const VpcConfig = { SubnetIds: VPC.subnetIds, SecurityGroupIds: VPC.securityGroupIds };
   expect(functions.map((one) => one.VpcConfig)).toEqual([VpcConfig, undefined, undefined]);
-  const all = synthesise('test', { ...exampleForm(), vpc: { ...vpc, all: true } });
   const moved = resourcesOf(all, 'AWS::Lambda::Function').map(({ Properties }) => Properties.VpcConfig);
   expect(moved).toEqual([VpcConfig, VpcConfig, VpcConfig]);
   for (const { TracingConfig } of functions) expect(TracingConfig).toEqual({ Mode: 'Active' });
@@ -47,11 +46,10 @@ it('the functions have the traces, the network and the instances that the settin
 });
 
 it('the log of the token function, and no other, goes to the destination that the settings name', () => {
-  const DestinationArn = 'arn:aws:logs:eu-west-1:999999999999:destination:siem';
-  const stack = synthesise('test', { ...exampleForm(), logDestinationArn: DestinationArn });
-  const LogGroupName = { Ref: resourceOf(stack, 'TokenEndpointLog', 'AWS::Logs::LogGroup').id };
+  const { logDestinationArn: DestinationArn } = ALL_OPTIONS;
+  const LogGroupName = { Ref: resourceOf(all, 'TokenEndpointLog', 'AWS::Logs::LogGroup').id };
   const Properties = { DestinationArn, FilterPattern: '', LogGroupName };
-  expect(resourcesOf(stack, 'AWS::Logs::SubscriptionFilter')).toEqual([expect.objectContaining({ Properties })]);
+  expect(resourcesOf(all, 'AWS::Logs::SubscriptionFilter')).toEqual([expect.objectContaining({ Properties })]);
   expect(resourcesOf(other, 'AWS::Logs::SubscriptionFilter')).toEqual([]);
 });
 

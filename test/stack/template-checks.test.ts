@@ -10,19 +10,16 @@ import { environments } from '../../lib/environments.ts';
 import { parseEnvironment } from '../../lib/settings/settings.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
 import { newApp, resourcesOf, type Statement, type Template } from '../support/stack/synthesise.ts';
-import { exampleForm } from '../unit/settings/example-form.ts';
+import { ALL_OPTIONS, exampleForm } from '../unit/settings/example-form.ts';
 
 /** Settings that together bring every resource into a template. test/e2e/app.test.ts checks all environments. */
 const FORMS: Readonly<Record<string, unknown>> = {
   prod: environments.prod,
   'all-options': {
     ...exampleForm(),
-    tracing: true,
+    ...ALL_OPTIONS,
     trail: { sealingKeyWriters: ['arn:aws:iam::111111111111:role/key-keeper'] },
     reservedConcurrency: 10,
-    provisionedConcurrency: 2,
-    vpc: { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'], all: true },
-    logDestinationArn: 'arn:aws:logs:eu-west-1:999999999999:destination:siem',
   },
   'all-options-off': {
     ...exampleForm(),
@@ -137,11 +134,7 @@ function statementsOf(template: Template): readonly Statement[] {
  * The findings in the templates of an app, with a change, or without one of the acknowledgements. The checks of an app
  * take as long for one template as for five.
  */
-function check(
-  forms: Readonly<Record<string, unknown>>,
-  change: (stack: Stack) => unknown = () => undefined,
-  without = '',
-) {
+function check(forms: Record<string, unknown>, change: (stack: Stack) => unknown = () => undefined, without = '') {
   const app = newApp();
   const stacks = Object.entries(forms).map(([name, form]) => {
     const stack = new TokenBrokerStack(app, name, { environment: parseEnvironment(name, form) });

@@ -5,14 +5,11 @@ import type { Deployed } from '../../support/aws/cloudformation.ts';
 import { type Context, isAllowed } from '../../support/aws/iam.ts';
 import { policiesOf } from '../../support/aws/iam-world.ts';
 import { deployStack } from '../../support/stack/deployed-stack.ts';
-import { exampleForm } from '../../unit/settings/example-form.ts';
+import { ALL_OPTIONS, exampleForm } from '../../unit/settings/example-form.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/cdk-hnb659fds-cfn-exec-role-111111111111-eu-west-1';
-const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
-const logDestinationArn = 'arn:aws:logs:eu-west-1:111111111111:destination:siem';
 const slo = { answered: 99.9, withinMs: 1_000 };
-const health = { notify: ['ops@example.com'] };
-const form = { ...exampleForm(), health, provisionedConcurrency: 1, trail: {}, vpc, slo, logDestinationArn };
+const form = { ...exampleForm(), ...ALL_OPTIONS, slo, health: { notify: ['ops@example.com'] } };
 const stack = deployStack('test', form);
 const policies = policiesFor(form);
 const KEY = stack.arnOf('ClientSecrets', 'AWS::KMS::Key');
@@ -136,7 +133,7 @@ it('a long name of an environment leaves CloudFormation all that it may do for a
 it('CloudFormation may make, read back, change and remove every resource of the template', () => {
   expect(refusedFor(stack.resources)).toEqual([]);
   expect(stack.resources.filter(({ type }) => CALLS[type] === undefined)).toEqual([]);
-  expect(may('logs:PutSubscriptionFilter', logDestinationArn)).toBe(true);
+  expect(may('logs:PutSubscriptionFilter', form.logDestinationArn)).toBe(true);
   expect(EVERYWHERE.split(' ').filter((action) => !may(action, '*'))).toEqual([]);
 });
 

@@ -2,37 +2,21 @@ import { describe, expect, it } from 'vitest';
 import { isAllowed, type Policies } from '../../support/aws/iam.ts';
 import { policiesOf, withDefaultKeyPolicy } from '../../support/aws/iam-world.ts';
 import { type DeployedStack, deployStack } from '../../support/stack/deployed-stack.ts';
-import { exampleForm } from '../../unit/settings/example-form.ts';
-import { furtherRequestsTo, requestsTo } from './role-requests.ts';
+import { ALL_OPTIONS, exampleForm, VPC } from '../../unit/settings/example-form.ts';
+import { furtherRequestsTo, type Row, requestsTo } from './role-requests.ts';
 
-const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 const plain = deployStack('test', exampleForm());
-const large = deployStack('test', { ...exampleForm(), tracing: true, vpc, trail: {} });
-const inVpc = deployStack('test', { ...exampleForm(), tracing: true, vpc: { ...vpc, all: true }, trail: {} });
-const policies = policiesOf(plain.resources);
+const large = deployStack('test', { ...exampleForm(), tracing: true, vpc: VPC, trail: {} });
+const inVpc = deployStack('test', { ...exampleForm(), ...ALL_OPTIONS });
 
-describe.each<{ what: string; stack: DeployedStack; policies: Policies; further?: typeof furtherRequestsTo }>([
-  { what: 'a stack', stack: plain, policies },
-  {
-    what: 'a stack in a VPC, with traces and a trail',
-    stack: large,
-    policies: policiesOf(large.resources),
-    further: furtherRequestsTo,
-  },
-  {
-    what: 'a stack whose functions are all in a VPC',
-    stack: inVpc,
-    policies: policiesOf(inVpc.resources),
-    further: furtherRequestsTo,
-  },
+describe.each<[what: string, stack: DeployedStack, further: readonly Row[], own?: Policies]>([
+  ['a stack', plain, []],
+  ['a stack in a VPC, with traces and a trail', large, furtherRequestsTo(large)],
+  ['a stack whose functions are all in a VPC', inVpc, furtherRequestsTo(inVpc)],
   // As a key that is given back by `keyArn` still may.
-  {
-    what: 'a stack whose key leaves everything to the account',
-    stack: plain,
-    policies: withDefaultKeyPolicy(policies),
-  },
-])('in $what', ({ stack, policies: own, further = () => [] }) => {
-  const rows = [...requestsTo(stack), ...further(stack)];
+  ['a stack whose key leaves all to the account', plain, [], withDefaultKeyPolicy(policiesOf(plain.resources))],
+])('in %s', (_, stack, further, own = policiesOf(stack.resources)) => {
+  const rows = [...requestsTo(stack), ...further];
   const roles = stack.resources
     .filter(({ type }) => type === 'AWS::IAM::Role')
     .map(({ id, arn = '' }) => ({ name: id.replace(/[0-9A-F]{8}$/, ''), arn }));

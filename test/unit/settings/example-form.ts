@@ -12,6 +12,18 @@ export function exampleForm() {
   };
 }
 
+/** The network of the token function. */
+export const VPC = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
+
+/** The options that add resources or rights to a template. */
+export const ALL_OPTIONS = {
+  vpc: { ...VPC, all: true },
+  trail: {},
+  tracing: true,
+  provisionedConcurrency: 1,
+  logDestinationArn: 'arn:aws:logs:eu-west-1:111111111111:destination:siem',
+};
+
 /** A form with one place changed; `undefined` takes the member away. The path's steps are joined by `/`. */
 export function changed(form: unknown, path: string, value: unknown): unknown {
   const [step = '', ...rest] = path.split('/');

@@ -1,11 +1,7 @@
-import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { RegionInfo } from 'aws-cdk-lib/region-info';
 import { describe, expect, it } from 'vitest';
 import { urlSuffixOf } from '../../../functions/vocabulary.ts';
 import { partitionOf, regionFault } from '../../../lib/settings/regions.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const REFUSED = 'must be an AWS region with Lambda Function URLs, such as eu-west-1';
 
@@ -24,19 +20,4 @@ describe('a region', () => {
         expect([name, partitionOf(name), urlSuffixOf(name)]).toEqual([name, partition, domainSuffix]);
     }
   });
-});
-
-const MISSING = spawnSync('cfn-lint', ['--version']).error !== undefined;
-const WHY = MISSING ? ' (skipped: cfn-lint is not installed)' : '';
-
-it.skipIf(MISSING)(`the regions without Function URLs are those without the type in AWS’s schemas${WHY}`, () => {
-  const file = path.join(temporaryFolder(), 'url.template.json');
-  const Url = { Type: 'AWS::Lambda::Url', Properties: { AuthType: 'AWS_IAM', TargetFunctionArn: 'f' } };
-  writeFileSync(file, JSON.stringify({ Resources: { Url } }));
-  const { stdout } = spawnSync('cfn-lint', ['--regions', 'ALL_REGIONS', '--', file], { encoding: 'utf8' });
-  const without = new Set([...stdout.matchAll(/does not exist in '([a-z0-9-]+)'/g)].map(([, region]) => region));
-  expect(without.size).toBeGreaterThan(0);
-  const refused = RegionInfo.regions.filter(({ name }) => regionFault(name) !== undefined);
-  const ofPublicPartitions = refused.filter(({ partition = '' }) => /^aws(-cn|-us-gov)?$/.test(partition));
-  expect([...without].toSorted()).toEqual(ofPublicPartitions.map(({ name }) => name).toSorted());
 });

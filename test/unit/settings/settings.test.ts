@@ -49,11 +49,7 @@ describe('settings', () => {
   });
 
   it.each<[what: string, path: string, value: unknown]>([
-    [
-      'tags that resemble those of the stack',
-      'tags',
-      { 'cost-environment': 'a', 'application-id': 'b', 'my-aws:x': 'c d' },
-    ],
+    ['tags like those of the stack', 'tags', { 'cost-environment': 'a', 'application-id': 'b', 'my-aws:x': 'c d' }],
     ['the shortest rate', 'health/every', 'rate(15 minutes)'],
     ['the longest address', 'health/notify', [`ops@${'a.'.repeat(124)}io`]],
     ['headers of several words', `${SERVICE}/headers`, { 'x-tenant': 'one two\tthree' }],
@@ -76,11 +72,7 @@ describe('settings', () => {
     ['the shortest times', SERVICE, { authUrl, requestTimeoutMs: 100, assumedLifetimeSeconds: 10 }],
     ['the longest times', SERVICE, { authUrl, requestTimeoutMs: 6_000, maxLifetimeSeconds: 2_592_000 }],
     ['callers of an organization, at both operations', '', ORGANIZATION],
-    [
-      'a key of several regions',
-      'keyArn',
-      `arn:aws:kms:eu-west-1:111111111111:key/mrk-${'0123456789abcdef'.repeat(2)}`,
-    ],
+    ['a multi-region key', 'keyArn', `arn:aws:kms:eu-west-1:111111111111:key/mrk-${'0123456789abcdef'.repeat(2)}`],
     ['three writers', 'trail', { sealingKeyWriters: ROLES, secretPolicyWriters: ROLES }],
     ['parameters that resemble a credential', `${SERVICE}/parameters`, { my_username: 'a', secrets: 'b' }],
     ['the client id in parameters', `${SERVICE}/parameters`, { client_id: '{client_id}', user: '{client_id}' }],
@@ -117,15 +109,9 @@ describe('settings', () => {
     expect(Object.keys(toBrokerSettings(plain))).toEqual(['services', 'accessRules', 'provenForSeconds']);
     const pinned = changed(exampleForm(), 'accessRules/0/roleId', 'AROAEXAMPLEEXAMPLE12');
     const environment = parseEnvironment('test', changed(pinned, 'principalOrgId', 'o-exampleorg'));
-    const { principalOrgId, accessRules, sloWithinMs } = toBrokerSettings({
-      ...environment,
-      slo: { withinMs: 500 },
-    });
-    expect([principalOrgId, accessRules[0]?.roleId, sloWithinMs]).toEqual([
-      'o-exampleorg',
-      'AROAEXAMPLEEXAMPLE12',
-      500,
-    ]);
+    const { principalOrgId, accessRules, sloWithinMs } = toBrokerSettings({ ...environment, slo: { withinMs: 500 } });
+    const [rule] = accessRules;
+    expect([principalOrgId, rule?.roleId, sloWithinMs]).toEqual(['o-exampleorg', 'AROAEXAMPLEEXAMPLE12', 500]);
   });
 
   it.each([

@@ -2,7 +2,7 @@ import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { describe, expect, it } from 'vitest';
 import { MAX_CALLER_ACCOUNTS } from '../../../lib/settings/access-rules.ts';
 import { parseEnvironment, parseEnvironments } from '../../../lib/settings/settings.ts';
-import { changed, exampleForm, faultsIn } from './example-form.ts';
+import { changed, exampleForm, faultsIn, VPC } from './example-form.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/billing';
 const WITH_PATH = 'arn:aws:iam::111111111111:role/team-a/billing';
@@ -23,7 +23,6 @@ const KEY_ID = '12345678-1234-1234-1234-123456789012';
 const KEY = `arn:aws:kms:eu-west-1:111111111111:key/${KEY_ID}`;
 const LOGS = 'arn:aws:logs:eu-west-1:222222222222:destination:siem';
 const SERVICE = 'services/customer-insights';
-const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 const idsOf = (count: number) => Array.from({ length: count }, (_, index) => `subnet-${10_000_000 + index}`);
 
 const PATH_ONLY = '.role: differs only by its path from the role of accessRules[0], which the broker cannot see';
@@ -38,11 +37,7 @@ const environment: readonly Row[] = [
   ['acount', ': is not a known member (known: account, region, services, …', '1'],
   ['services', ': must have at least one service', {}],
   ['services/all', ": must not be named 'all'", { authUrl: 'https://auth.example.com' }],
-  [
-    'principalOrgId',
-    ': must be the id of an AWS organization: o-…',
-    ...['ou-1234-12345678', 'xo-a1b2c3d4e5', 'o-a1b2c3d4e5/r'],
-  ],
+  ['principalOrgId', ': must be the id of an AWS organization: o-…', 'ou-1234-5678', 'xo-a1b2c3d4e5', 'o-a1b2c3d4e5/r'],
   ['health/every', ': must be a rate such as rate(1 hour) or rate(30 minutes)', 'cron(0 * * * ? *)'],
   ['health/every', RATE_RANGE, 'rate(14 minutes)', 'rate(25 hours)'],
   ['health/notify', '[0]: must be an e-mail address such as ops@example.com', ['ops@example.com, me@example.com']],
@@ -70,9 +65,9 @@ const environment: readonly Row[] = [
   ['tags', '[""]: must have a name', { '': 'x' }],
   ['tags/team', ': must be at most 128 of: letters, digits, space, _ . : / = + - @', 'a,b'],
   ['callers', ": must be 'accounts' without principalOrgId, …", 'organization'],
-  ['vpc', '.subnetIds: must be a list', { ...vpc, subnetIds: 'subnet-0123456789abcdef0' }],
-  ['vpc', '.subnetIds: must have at most 16', { ...vpc, subnetIds: idsOf(17) }],
-  ['vpc', '.subnetIds[0]: must be an id such as subnet-0123456789abcdef0', { ...vpc, subnetIds: ['*'] }],
+  ['vpc', '.subnetIds: must be a list', { ...VPC, subnetIds: 'subnet-0123456789abcdef0' }],
+  ['vpc', '.subnetIds: must have at most 16', { ...VPC, subnetIds: idsOf(17) }],
+  ['vpc', '.subnetIds[0]: must be an id such as subnet-0123456789abcdef0', { ...VPC, subnetIds: ['*'] }],
   ['keyArn', KEY_FORM, 'arn:aws:kms:eu-west-1:111111111111:alias/keys', `x:${KEY}`, `${KEY}/x`],
   ['keyArn', KEY_PLACE, `arn:aws:kms:eu-west-1:222222222222:key/${KEY_ID}`],
   ['logDestinationArn', LOG_FORM, 'arn:aws:kinesis:eu-west-1:222222222222:stream/siem', `x:${LOGS}`, `${LOGS}:*`],
