@@ -84,15 +84,6 @@ it('the alarms of a new version see any minute of it, however late its values co
   for (const [, { Properties }] of ofNewVersion) expect(JSON.stringify(Properties)).not.toContain(alias);
 });
 
-it.each([
-  ['table-unavailable', 'TableUnavailable'],
-  ['table-busy', 'TableBusy'],
-])('%s rings after five minutes with five calls', (name, metric) => {
-  const { periodSeconds, EvaluationPeriods, DatapointsToAlarm = 1, Threshold, metrics } = alarmOf(name);
-  expect([periodSeconds, EvaluationPeriods, DatapointsToAlarm, Threshold]).toEqual([300, 1, 1, 5]);
-  expect(metrics).toEqual([expect.stringContaining(metric)]);
-});
-
 it('the alarms on slow calls allow the time limit of the slowest service, and two seconds more', () => {
   const slow = { authUrl: 'https://auth.example.com', requestTimeoutMs: 6_000 };
   const changed = alarmsOf(synthesise('test', { ...form, services: { ...form.services, slow } }));

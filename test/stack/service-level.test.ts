@@ -32,7 +32,7 @@ describe('the alarm on the service level', () => {
     ['one miss in 100 calls, for a day', repeat(DAY, () => calls(100, 1)), [0, DAY - 1]],
     ['a single call that fails at night', repeat(DAY, (at) => (at === HOUR ? calls(1, 1) : {})), undefined],
     [
-      'calls that Lambda turns away',
+      'calls that Lambda throttles',
       repeat(DAY, (at) => ({ ...calls(100, 0), throttles: at < HOUR ? 50 : 0 })),
       [0, 88],
     ],

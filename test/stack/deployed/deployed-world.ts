@@ -57,9 +57,7 @@ export async function deployWorld() {
   const sts = await started(startSts(probe));
   const codedeploy = await started(startCodeDeploy({ keys }));
   const urls = { CODEDEPLOY: codedeploy, SECRETS_MANAGER: secrets, DYNAMODB: dynamodb, SNS: sns, STS: sts };
-  const endpoints = Object.fromEntries(
-    Object.entries(urls).map(([name, { url }]) => [`AWS_ENDPOINT_URL_${name}`, url]),
-  );
+  const endpoints = Object.fromEntries(Object.entries(urls).map(([api, { url }]) => [`AWS_ENDPOINT_URL_${api}`, url]));
 
   // The resources of CloudFormation, then the secrets of an operator.
   const table = new DynamoDBClient({ region, credentials: operator, endpoint: dynamodb.url });

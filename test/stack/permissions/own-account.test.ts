@@ -13,7 +13,7 @@ const requests = new Map(requestsTo(stack).map((row) => [row.what, row]));
 /** The goals of an intruder, and the requests that lead there. */
 const REACHED = {
   'a call of the URL': ['call the URL', 'be invoked through the URL'],
-  'a direct invocation, of which docs/security.md tells': [`invoke ${stack.urlTarget} past the URL`],
+  'a direct invocation': [`invoke ${stack.urlTarget} past the URL`],
   'other code in the function': ['change the code'],
   'the value of a client’s secret': ['read a client’s secret from another place', 'decrypt a client’s secret'],
   'a new client’s secret': ['create a client’s secret', 'encrypt a secret'],
@@ -29,11 +29,7 @@ const REACHED = {
 } as const;
 
 type Reached = keyof typeof REACHED;
-const OF_LAMBDA: Reached[] = [
-  'a call of the URL',
-  'a direct invocation, of which docs/security.md tells',
-  'other code in the function',
-];
+const OF_LAMBDA: Reached[] = ['a call of the URL', 'a direct invocation', 'other code in the function'];
 const OF_SECRETS: Reached[] = ['the value of a client’s secret', 'a new client’s secret'];
 // Without the second no administrator could ever change it again.
 const OF_KMS: Reached[] = ['a new table', 'another policy of the key'];

@@ -149,6 +149,7 @@ describe('under a boundary with a path, which the bootstrap attaches to its role
     ['an own one with the printed denials', [allow('*'), ...printed('boundaryExceptions')], roles.length, 1],
     ['one without the exceptions', WITHOUT_EXCEPTIONS, 0, 0],
     ['one with the exceptions of another bootstrap', boundaryOf('other'), 0, 1],
+    ['one that allows another action', [allow('sns:Publish')], 0, 0],
   ])(
     '%s: CloudFormation makes the roles of the stack with it alone, and health assumes its probe',
     (_, bounds, made, probed) => {
@@ -212,11 +213,7 @@ function unknown(what: string): never {
 /** The shortest ways to each thing: none but its use, one step before it, or two. */
 function waysOf(world: World): readonly string[] {
   const start = assumeRoles(world);
-  const one = stepsFrom(start).map(({ step, end }) => ({
-    name: `\`${step.replace(' with ', '` with `')}\``,
-    step,
-    end,
-  }));
+  const one = stepsFrom(start).map((taken) => ({ ...taken, name: `\`${taken.step.replace(' with ', '` with `')}\`` }));
   const two = one.flatMap((first) =>
     stepsFrom(first.end).flatMap(({ step, end }) => {
       const names = Object.keys(STEPS).filter((name) => name === step || name === first.step);
