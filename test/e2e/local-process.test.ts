@@ -29,12 +29,8 @@ describe('npm start', () => {
   /** As a person uses it: four requests, then the end. */
   beforeAll(async () => {
     // With the last, the SDK would look for the real DynamoDB.
-    const otherSignIn = {
-      AWS_PROFILE: 'other',
-      AWS_SESSION_TOKEN: 'other',
-      AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'true',
-    };
-    const env = { NODE_DEBUG: 'none-of-node', NODE_OPTIONS: '--trace-warnings', ...otherSignIn };
+    const signIn = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other', AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'true' };
+    const env = { NODE_DEBUG: 'none-of-node', NODE_OPTIONS: '--trace-warnings', ...signIn };
     broker = await startLocalBroker({ env });
     ({ access_token: token } = (await askFor(broker, 'acme')).json);
     for (const client of ['acme', 'initech', 'no-such-client']) await askFor(broker, client);
@@ -118,10 +114,7 @@ it('npm start has its page and its stand-ins on the ports behind its own, and sa
   const beside = (offset: number) => `http://127.0.0.1:${port + offset}`;
   const variables = broker.shell();
   expect([broker.pageUrl, broker.tokenServiceUrl]).toEqual([beside(1), beside(2)]);
-  expect(variables).toMatchObject({
-    TOKEN_BROKER_URL: beside(0),
-    TOKEN_BROKER_CONTROL_URL: beside(1),
-  });
+  expect(variables).toMatchObject({ TOKEN_BROKER_URL: beside(0), TOKEN_BROKER_CONTROL_URL: beside(1) });
   const moved = `is ${variables.AWS_ENDPOINT_URL}, because port ${port + 3} is not free.`;
   expect(stdout.match(/^The address of .*$/gm)).toEqual([`The address of AWS ${moved}`]);
   expect(stderr).toBe('');

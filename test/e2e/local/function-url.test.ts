@@ -1,9 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  type AnsweredRequest,
-  type FunctionUrlSettings,
-  startFunctionUrl,
-} from '../../../local/function-url/server.ts';
+import { type FunctionUrlSettings, startFunctionUrl } from '../../../local/function-url/server.ts';
 import { type RequestToSign, type SigningScope, sign } from '../../support/aws/signers.ts';
 import { send } from '../../support/requests.ts';
 
@@ -127,7 +123,7 @@ describe('the function', () => {
     ['a status that does not exist', async () => ({ statusCode: 99 })],
     ['no status', async () => undefined],
   ])('that returns %s is an opaque 502', async (_what, handler) => {
-    const answered: AnsweredRequest[] = [];
+    const answered: unknown[] = [];
     const { call } = await start({ handler, timeoutMs: 20, onAnswer: (answer) => answered.push(answer) });
     expect(await call()).toMatchObject({ status: 502, body: 'Internal Server Error' });
     expect(answered).toMatchObject([{ method: 'POST', path: '/path', status: 502, failure: expect.any(Error) }]);

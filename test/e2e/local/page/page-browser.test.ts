@@ -52,9 +52,8 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     const { page, broker, press, unfold } = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
     const clipboard = () => page.evaluate('navigator.clipboard.readText()');
     await press(ACME);
-    expect(await page.locator('.report dt').allInnerTexts()).toEqual([
-      ...['expires in', 'source', 'fingerprint', 'request id'],
-    ]);
+    const facts = await page.locator('.report dt').allInnerTexts();
+    expect(facts).toEqual(['expires in', 'source', 'fingerprint', 'request id']);
     const { json } = await ask(broker, BILLING, ACME);
     const show = page.getByRole('button', { name: 'Show token' });
     await show.click();

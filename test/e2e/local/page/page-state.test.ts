@@ -69,10 +69,7 @@ it('the page gets services, callers, clients and incidents, and nothing that is 
       {
         id: 'AKIDME',
         name: 'me',
-        allowed: [
-          ...['token acme/billing', 'token umbrella/billing'],
-          ...['check acme/orders', 'check umbrella/orders'],
-        ],
+        allowed: ['token acme/billing', 'token umbrella/billing', 'check acme/orders', 'check umbrella/orders'],
       },
     ],
     // A client has a secret, or a rule names it.

@@ -20,16 +20,7 @@ export const INCIDENT = { service: 'customer-insights', name: 'down' };
 const ISSUED = { access_token: TOKEN, token_type: 'Bearer', expires_in: 60, fingerprint: '0123456789abcdef' };
 
 const STATE: State = {
-  ...{
-    callers: [],
-    services: [],
-    clients: [],
-    table: 'recover',
-    create: [],
-    saved: '',
-    requests: [],
-    messages: [],
-  },
+  ...{ callers: [], services: [], clients: [], table: 'recover', create: [], saved: '', requests: [], messages: [] },
 };
 
 type Headers = Readonly<Record<string, string>>;
