@@ -158,16 +158,13 @@ export async function startLocalBroker({ port, config: input, folder, onFailure,
     const { auditLine, findingOf } = feed;
     const { sentFor } = recorder;
     const clients = () => secrets.store.all().flatMap(readClient);
-    const described = { url, config, clients, findingOf, sentFor, playing: tokenService?.playing };
+    const shown = { url, config, clients, findingOf, sentFor, playing: tokenService?.playing };
     const page = await startBeside(1, 'the page', (wanted) =>
       startPage({
         port: wanted,
         state: async () => {
           const readPair = readPairState.bind(undefined, await readPairs(table, TABLE_NAME));
-          return {
-            ...(await describeBroker({ ...described, table: tables.playing(), readPair })),
-            ...feed.events(url),
-          };
+          return { ...(await describeBroker({ ...shown, table: tables.playing(), readPair })), ...feed.events(url) };
         },
         auditLine,
         call: createPageCalls({ url, callers, clients, auditLine, sentFor }),

@@ -7,12 +7,7 @@ import { type Alias, FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
 type Conditions = Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>>;
 
 /** Adds a right to a role's own policy. */
-export function allow(
-  role: IPrincipal,
-  actions: readonly string[],
-  resource: string,
-  conditions: Conditions = {},
-): void {
+export function allow(role: IPrincipal, actions: readonly string[], resource: string, conditions: Conditions = {}) {
   role.addToPrincipalPolicy(new PolicyStatement({ actions: [...actions], resources: [resource], conditions }));
 }
 

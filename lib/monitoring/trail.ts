@@ -118,10 +118,7 @@ function eventSelectors(arn: string): CfnTrail.AdvancedEventSelectorProperty[] {
         { field: 'resources.ARN', equalTo: [arn], startsWith: [`${arn}:`] },
       ],
     },
-    {
-      name: 'Changes and reads in the account',
-      fieldSelectors: [{ field: 'eventCategory', equalTo: ['Management'] }],
-    },
+    { name: 'Changes and reads in the account', fieldSelectors: [{ field: 'eventCategory', equalTo: ['Management'] }] },
   ];
 }
 
@@ -154,15 +151,12 @@ function trailPatterns(environment: Environment, keyId: string): Readonly<Record
   );
   const sealingKey = `$.requestParameters.secretId = "*${sealingKeyName(name)}*"`;
   // Deployments neither write these policies nor read these values.
-  const fromSecrets = (...events: readonly string[]) => [
-    '$.eventSource = "secretsmanager.amazonaws.com"',
-    eventIs(...events),
-  ];
-  const ofSecrets = (...events: readonly string[]) => [
+  const fromSecrets = (...events: string[]) => ['$.eventSource = "secretsmanager.amazonaws.com"', eventIs(...events)];
+  const ofSecrets = (...events: string[]) => [
     ...fromSecrets(...events),
     `$.requestParameters.secretId = "*${secretPrefix(name)}*"`,
   ];
-  const ofKey = (...events: readonly string[]) => [eventIs(...events), `$.requestParameters.keyId = "*${keyId}"`];
+  const ofKey = (...events: string[]) => [eventIs(...events), `$.requestParameters.keyId = "*${keyId}"`];
   const trailFields = ['requestParameters.name', 'requestParameters.trailName'];
   const patterns = {
     DirectInvocations: [

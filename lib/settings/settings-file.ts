@@ -91,9 +91,8 @@ function load(file: string): unknown {
     // npm init writes "type": "commonjs", with which Node takes a file .ts for a script.
     const isScript = place.endsWith('.ts') && /^Unexpected token 'export'|^Cannot use import statement/.test(message);
     const advice = isScript ? `. Its package.json makes it CommonJS: name it ${basename(place, '.ts')}.mts` : '';
-    throw new SettingsError(
-      `The file cannot be loaded${line === undefined ? '' : `, line ${line}`}: ${reason}${advice}`,
-    );
+    const where = line === undefined ? '' : `, line ${line}`;
+    throw new SettingsError(`The file cannot be loaded${where}: ${reason}${advice}`);
   }
 }
 

@@ -61,10 +61,7 @@ const further = {
     .union(
       [
         z.literal('off'),
-        z.strictObject({
-          percent: z.int().min(1).max(99).default(10),
-          minutes: z.int().min(1).max(60).default(5),
-        }),
+        z.strictObject({ percent: z.int().min(1).max(99).default(10), minutes: z.int().min(1).max(60).default(5) }),
       ],
       { error: "must be 'off' or an object with percent and minutes" },
     )

@@ -39,9 +39,7 @@ export class TokenEndpoint extends Construct {
       TOKEN_BROKER_ENVIRONMENT: name,
       TOKEN_BROKER_TABLE: tableName,
       TOKEN_BROKER_SETTINGS: SETTINGS_PATH,
-      TOKEN_BROKER_CHECKER_ROLES: Lazy.string({
-        produce: () => this.#checkers.map(({ roleArn }) => roleArn).join(' '),
-      }),
+      TOKEN_BROKER_CHECKER_ROLES: Lazy.string({ produce: () => this.#checkers.map((role) => role.roleArn).join(' ') }),
       TOKEN_BROKER_PROBE_ROLE: Lazy.string({ produce: () => this.#probe?.roleArn }),
     };
     const { lambdaFunction, role } = createLambdaFunction(this, {

@@ -9,11 +9,7 @@ const URL_ID = 'standinforalambdafunctionurl0000';
 const SOURCE_IP = '127.0.0.1';
 
 /** Returns the event of a call to a Function URL with `AWS_IAM`: the members of format 2.0 that the broker reads. */
-export function functionUrlEvent(
-  request: ReceivedRequest,
-  iam: ReturnType<typeof assumedRoleIdentity>,
-  requestId: string,
-) {
+export function functionUrlEvent(request: ReceivedRequest, iam: ReturnType<typeof assumedRoleIdentity>, id: string) {
   const { method, path, query, body } = request;
   const headers = eventHeaders(request);
   const mediaType = (headers['content-type'] ?? '').replace(/;.*/, '').trim().toLowerCase();
@@ -32,7 +28,7 @@ export function functionUrlEvent(
       domainName: `${URL_ID}.lambda-url.us-east-1.on.aws`,
       domainPrefix: URL_ID,
       http: { method, path, protocol: 'HTTP/1.1', sourceIp: SOURCE_IP, userAgent: headers['user-agent'] ?? null },
-      requestId,
+      requestId: id,
       routeKey: '$default',
       stage: '$default',
     },
