@@ -113,7 +113,7 @@ async function successorOf(
 const MAX_WAIT_SECONDS = 10;
 
 function isStream(body: RequestInit['body']): boolean {
-  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
+  return typeof body === 'object' && body !== null && (Symbol.asyncIterator in body || 'pipe' in body);
 }
 
 /** Reads a copy of a body while the body is sent. Returns a function for the copy, if it is whole and small. */

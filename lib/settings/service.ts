@@ -80,9 +80,10 @@ function parameterFault(name: string, value = ''): string | undefined {
   if (/^(client_id|client_secret|client_assertion|username|password|secret)$/i.test(name) && !isOfClient) {
     return "belongs to a credential: it goes into the client's secret";
   }
-  const isPlaceholder = /^\{\w+\}$|\{client_id\}/i.test(value) && value !== CLIENT_ID;
-  return isPlaceholder ? `must be a text, or ${CLIENT_ID} alone` : undefined;
+  return PLACEHOLDER.test(value) && value !== CLIENT_ID ? `must be a text, or ${CLIENT_ID} alone` : undefined;
 }
+
+const PLACEHOLDER = /^\{\w+\}$|\{client_id\}/i;
 
 /** The members of a service's answer, as dotted paths such as `data.token`. `$` is the whole answer. */
 const responseSchema = z
@@ -107,7 +108,7 @@ const responseSchema = z
 
 function memberFault(path: string): string | undefined {
   if (path.split('.').includes('__proto__')) return 'is not a name of a member';
-  const isPath = path === path.trim() && !/\p{Cc}/u.test(path) && path.split('.').every((name) => name !== '');
+  const isPath = path === path.trim() && !/\p{Cc}|^\$\.|\[/u.test(path) && path.split('.').every((name) => name !== '');
   return isPath ? undefined : 'must be the name of a member, or names joined by dots such as data.token';
 }
 
@@ -122,9 +123,10 @@ function passThroughFault(path: string): string | undefined {
 const OWN_MEMBERS = ['access_token', 'token_type', 'expires_in', 'expires_at', 'expiry_source', 'fingerprint', 'scope'];
 
 /** Returns why a service's settings cannot contain a header of this name. */
-function headerFault(name: string): string | undefined {
+function headerFault(name: string, value = ''): string | undefined {
   if (!HEADER_NAME.test(name)) return 'is not a valid header name';
-  return BY_BROKER.test(name) || BY_HTTP.test(name) ? 'is set by the broker or by HTTP itself' : undefined;
+  if (BY_BROKER.test(name) || BY_HTTP.test(name)) return 'is set by the broker or by HTTP itself';
+  return PLACEHOLDER.test(value) ? 'must be a text: clientHeaders name the headers of each client' : undefined;
 }
 
 /** Returns why a client's secret cannot contain a header of this name. */

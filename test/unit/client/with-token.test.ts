@@ -36,6 +36,9 @@ const largeRequest = (url: string): FetchArguments => [
   undefined,
 ];
 
+/** A stream without an iterator. */
+const OLD_FORM = Object({ pipe: () => undefined, toString: () => 'hello' });
+
 type FetchArguments = [string | Request, RequestInit | undefined];
 
 describe('fetch', () => {
@@ -139,6 +142,8 @@ describe('fetch', () => {
 
   it.each<[string, (url: string) => FetchArguments, Answer]>([
     ['a stream', (url) => [url, { ...POST, body: new Blob(['hello']).stream(), duplex: 'half' }], goodAnswer(2)],
+    // @see n8n-io/n8n#37000, sindresorhus/got#1691
+    ['a form of the package form-data, which is a stream', (url) => [url, { ...POST, body: OLD_FORM }], goodAnswer(2)],
     ['the body of a Request that is too large', largeRequest, goodAnswer(2)],
     ['it for a failure', largeRequest, problem('not-found')],
   ])('does not repeat %s, but reports the token for the next call', async (_, call, answer) => {

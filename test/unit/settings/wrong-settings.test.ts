@@ -132,7 +132,10 @@ const service: readonly Row[] = [
   ['response/lifetimeMember', ': must be the name of a member, or false', true],
   ['headers', '["x y"]: is not a valid header name', { 'x y': 'x' }],
   ['headers/x', ': must be visible ASCII characters, with white space only between them', 'a\r\nb: c'],
-  ['response/tokenMember', MEMBER, '', ' key', 'a\u0007', 'data.'],
+  // @see mulesoft/mulesoft-docs#1961
+  ['headers/x', ': must be a text: clientHeaders name the headers of each client', '{client_id}', '{secret}'],
+  // @see jdinicola/insomnia-plugin-get-access-token#2
+  ['response/tokenMember', MEMBER, '', ' key', 'a\u0007', 'data.', '$.data.token', 'data[0].token'],
   [
     'response/passThrough',
     '[0]: is a member of the answers of the broker itself',
