@@ -69,6 +69,9 @@ export function networkAdvice(code: string | undefined, { protocol }: URL): stri
   if ((HTTPS_PROXY || httpsProxy) && isIgnored && /^E(CONN|NOTFOUND|AI_|TIMEDOUT|.*UNREACH)|CONNECT/.test(code)) {
     return 'HTTPS_PROXY is set, but Node ignores it without NODE_USE_ENV_PROXY=1 (22.21, 24.5 or newer). Set NO_PROXY=127.0.0.1,localhost, too.';
   }
+  if (/^(UND_ERR_ABORTED|ERR_PROXY_TUNNEL)$/.test(code)) {
+    return 'The proxy refuses the connection: its log-in belongs into HTTPS_PROXY, or it must allow this host.';
+  }
   if (code !== 'ETIMEDOUT') return undefined;
   return 'Node tries each address for 250 ms: NODE_OPTIONS=--network-family-autoselection-attempt-timeout=2000 allows more.';
 }
@@ -78,7 +81,9 @@ export function networkAdvice(code: string | undefined, { protocol }: URL): stri
  * may quote headers.
  */
 export function safeCause(error: unknown, host?: string): Error & { readonly code?: string; readonly host?: string } {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const inner = (outer: unknown) => (outer instanceof Error && outer.cause instanceof Error ? outer.cause : outer);
+  // `fetch` names the refusal of a proxy as the cause of a cause.
+  const cause = inner(inner(error));
   const word = (text: unknown) => (typeof text === 'string' && /^\w{1,64}$/.test(text) ? text : undefined);
   const name = word(Object(cause).name) ?? 'Error';
   const code = word(Object(cause).code);

@@ -135,11 +135,15 @@ describe('the advice for a connection that fails', () => {
     ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', PROXY, 'https', /NODE_EXTRA_CA_CERTS/],
     // @see nodejs/node#54359
     ['ETIMEDOUT', {}, 'https', new RegExp(TIMEOUT)],
+    // @see nodejs/undici#2161, nodejs/undici#3442
+    ['UND_ERR_ABORTED', { ...PROXY, NODE_USE_ENV_PROXY: '1' }, 'https', /^The proxy refuses/],
+    ['ERR_PROXY_TUNNEL', { ...PROXY, NODE_USE_ENV_PROXY: '1' }, 'https', /^The proxy refuses/],
   ])('after %s with %j to %s names the setting', async (code, env, protocol, advice) => {
     const names = ['HTTPS_PROXY', 'https_proxy', 'NODE_USE_ENV_PROXY', 'NODE_OPTIONS'];
     for (const name of names) vi.stubEnv(name, env[name]);
     onTestFinished(() => void vi.unstubAllEnvs());
-    const fetch = () => Promise.reject(Object.assign(new TypeError('marked'), { code }));
+    const cause = new Error('Request was cancelled.', { cause: Object.assign(new Error('marked'), { code }) });
+    const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }));
     const url = protocol === 'https' ? 'https://abc.lambda-url.eu-west-1.on.aws' : 'http://127.0.0.1:9';
     const { broker } = await startClientWorld(never, { fetch, url });
     expect((await failureOf(broker.token(PAIR))).advice).toMatch(advice);
