@@ -55,11 +55,7 @@ export function acknowledgements({ region, account }: Stack, environment: string
   const lists = 'Lists, looks and traces, for which AWS knows no narrower resource; a test names each such action';
   const interfaces = 'Lambda chooses the ids of the interfaces; a Deny keeps the code of the function from using this';
   return [
-    [
-      'TokenEndpoint/Role',
-      everySecret,
-      'The operator decides which clients there are; the template does not know them',
-    ],
+    ['TokenEndpoint/Role', everySecret, 'The operator decides which clients exist; the template does not know them'],
     ['CredentialHealth/Role', everySecret, 'Clients come without a deployment; the role may only use DescribeSecret'],
     [
       'TokenEndpoint/Canary',
@@ -77,11 +73,7 @@ export function acknowledgements({ region, account }: Stack, environment: string
       'DDB3',
       'The table is a cache: lost tokens are requested again, and a restored one may have expired',
     ],
-    [
-      'FailedEvents/Queue',
-      'SQS3',
-      'It is the last queue: events that failed for good stay until an operator has read them',
-    ],
+    ['FailedEvents/Queue', 'SQS3', 'The last queue: events that failed for good stay until an operator has read them'],
     ['Monitoring/Trail', 'S1', 'The bucket holds the records of the trail itself, and CloudTrail alone writes to it'],
   ].map(([construct = '', rule, reason = '']) => ({ construct, id: `AwsSolutions::AwsSolutions-${rule}`, reason }));
 }

@@ -181,63 +181,61 @@ export const NEW_VERSION_ALARMS: Readonly<Record<string, AlarmDefinition<Watched
 };
 
 /** The source of the trail's alarms, the number of records that match a filter. */
-export interface WatchedTrail {
-  readonly records: (metricName: string) => Metric;
-}
+type RecordsOf = (metricName: string) => Metric;
 
 /** The alarms of the setting `trail`. CloudTrail delivers a record within about five minutes. */
-export const TRAIL_ALARMS: Readonly<Record<string, AlarmDefinition<WatchedTrail>>> = {
+export const TRAIL_ALARMS: Readonly<Record<string, AlarmDefinition<RecordsOf>>> = {
   'direct-invocation': {
-    watch: ({ records }) => records('DirectInvocations'),
+    watch: (recordsOf) => recordsOf('DirectInvocations'),
     means:
       'The token function was invoked, or an attempt was made, other than through its URL: the caller in that event may be made up.',
     act: 'Follow "A record of the trail" (docs/alarms.md); unless you know who it was, take it for a breach.',
   },
   'function-changed': {
-    watch: ({ records }) => records('FunctionChanges'),
+    watch: (recordsOf) => recordsOf('FunctionChanges'),
     means: 'Code, configuration, policy or concurrency of a function was changed other than by a deployment.',
     act: 'Follow "A record of the trail" (docs/alarms.md); unless an operator stopped the broker, deploy what was there before.',
   },
   'sealing-key-written': {
-    watch: ({ records }) => records('SealingKeyWrites'),
+    watch: (recordsOf) => recordsOf('SealingKeyWrites'),
     means: 'The sealing key, its stages or its policy were changed by a role that the setting trail does not name.',
     act: 'Follow "A record of the trail" (docs/alarms.md), then "Rotate the sealing key" (docs/deploy.md) as after a leak.',
   },
   'secret-policy-written': {
-    watch: ({ records }) => records('SecretPolicyWrites'),
+    watch: (recordsOf) => recordsOf('SecretPolicyWrites'),
     means:
       "The policy of a client's secret was changed, or a copy of it made, by a role that the setting trail does not name.",
     act: 'Follow "A record of the trail" (docs/alarms.md); unless an operator stopped or started that client, take it for a breach.',
   },
   'secret-read': {
-    watch: ({ records }) => records('SecretReads'),
+    watch: (recordsOf) => recordsOf('SecretReads'),
     means:
       "The value of a client's secret was read, or an attempt was made, by another role than the token function's.",
     act: 'Follow "A record of the trail" (docs/alarms.md); for each client that was read follow "A leaked credential" (docs/runbook.md).',
   },
   'sealing-key-read': {
-    watch: ({ records }) => records('SealingKeyReads'),
+    watch: (recordsOf) => recordsOf('SealingKeyReads'),
     means:
       "The sealing key was read, or an attempt was made, by a role that is neither the token function's nor named by the setting trail.",
     act: 'Follow "A record of the trail" (docs/alarms.md), then "Rotate the sealing key" (docs/deploy.md) as after a leak.',
   },
   'secrets-read-in-batch': {
-    watch: ({ records }) => records('BatchReads'),
+    watch: (recordsOf) => recordsOf('BatchReads'),
     means: "Secrets of the account were read in a batch, or an attempt was made: the broker's own may be among them.",
     act: 'Follow "A record of the trail" (docs/alarms.md): the record names the secrets, or the filter that chose them.',
   },
   'key-changed': {
-    watch: ({ records }) => records('KeyChanges'),
+    watch: (recordsOf) => recordsOf('KeyChanges'),
     means: "The key's policy was changed, or the key was disabled or is to be deleted, other than by a deployment.",
     act: 'Follow "A record of the trail" (docs/alarms.md) at once: what a deleted key encrypts is lost.',
   },
   'key-lent': {
-    watch: ({ records }) => records('KeyGrants'),
+    watch: (recordsOf) => recordsOf('KeyGrants'),
     means: 'A grant on the key was created, other than by DynamoDB or a deployment: its grantee may use the key.',
     act: 'Follow "A record of the trail" (docs/alarms.md) and revoke the grant, unless you know what it is for.',
   },
   'trail-changed': {
-    watch: ({ records }) => records('TrailChanges'),
+    watch: (recordsOf) => recordsOf('TrailChanges'),
     means: 'The trail was stopped, changed or deleted other than by a deployment.',
     act: 'Follow "A record of the trail" (docs/alarms.md) and deploy: until then the alarms of the trail may be blind.',
   },

@@ -62,10 +62,9 @@ export class Trail extends Construct {
       const filterPattern = FilterPattern.literal(pattern);
       new MetricFilter(this, metricName, { logGroup: log, filterPattern, metricNamespace, metricName });
     }
-    const alarms = createAlarms(new Construct(this, 'Alarms'), environment, TRAIL_ALARMS, {
-      // A metric filter takes dimensions from records only, so the namespace names the environment.
-      records: (metricName) => new Metric({ namespace: metricNamespace, metricName, statistic: 'Sum' }),
-    });
+    // A metric filter takes dimensions from records only, so the namespace names the environment.
+    const recordsOf = (metricName: string) => new Metric({ namespace: metricNamespace, metricName, statistic: 'Sum' });
+    const alarms = createAlarms(new Construct(this, 'Alarms'), environment, TRAIL_ALARMS, recordsOf);
     for (const alarm of alarms) operators.notifyOf(alarm);
   }
 

@@ -52,7 +52,8 @@ export function createPageCalls({ url, callers, clients, auditLine, sentFor }: B
     const asked = operation === 'whoami' ? 'who it is' : `for ${client} on ${service}`;
     const shown = operation === 'token' && ok && !reveal ? withoutTokens(text) : pretty(text);
     const finding = FINDINGS.find((known) => known === word);
-    const issued = STOPPED_ADVICE.get(clients().find(({ name }) => name === client)?.state);
+    const { state } = clients().find(({ name }) => name === client) ?? {};
+    const issued = state && STOPPED_ADVICE[state];
     const advice =
       finding === undefined || finding === 'accepted'
         ? new Map(Object.entries({ ...PROBLEM_ADVICE, issued })).get(word)
@@ -78,13 +79,10 @@ export function createPageCalls({ url, callers, clients, auditLine, sentFor }: B
 }
 
 /** Explains a token of a client whose secret an operator has taken away. */
-const STOPPED_ADVICE = new Map<StoredClient['state'], string>([
-  [
-    'deleted',
-    'The secret is deleted. Its token serves until a check withdraws it: `client disable <client>` stops it.',
-  ],
-  ['disabled', 'The client is disabled. An instance may issue a remembered token for at most 60 s after the stop.'],
-]);
+const STOPPED_ADVICE = {
+  deleted: 'The secret is deleted. Its token serves until a check withdraws it: `client disable <client>` stops it.',
+  disabled: 'The client is disabled. An instance may issue a remembered token for at most 60 s after the stop.',
+};
 
 /** Five seconds longer than the time limit of the broker's function. */
 const TIMEOUT_MS = 20_000;
