@@ -11,7 +11,8 @@ import { type Item, readMembers, readToken } from '../../functions/aws/pair-tabl
 import type { PairAdmin } from '../../functions/aws/pair-table/pair-admin.ts';
 import { pairKey } from '../../functions/broker/pair.ts';
 import { TABLE_INCIDENTS, type TableIncident } from '../incidents.ts';
-import { type Api, AwsError } from './server.ts';
+import { AwsError } from './aws-error.ts';
+import type { Api } from './server.ts';
 
 /** Stands in for DynamoDB and stores everything in memory. */
 export function createTables() {

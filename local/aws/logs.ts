@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { AwsError, jsonApi, operation } from './server.ts';
+import { parseJsonObject } from '../../functions/broker/json.ts';
+import { AwsError } from './aws-error.ts';
+import { jsonApi, operation } from './server.ts';
 
 /** Stands in for CloudWatch Logs: a single log, filtered by `{ $.<member> = "<beginning>*" }`. */
 export function createLogs(logGroup: string) {
@@ -12,7 +14,7 @@ export function createLogs(logGroup: string) {
     const start = Number(nextToken ?? 0);
     const [, member = '', beginning = ''] = PATTERN.exec(filterPattern) ?? [];
     const recent = events.filter(({ timestamp }) => timestamp >= startTime);
-    const found = recent.filter(({ message }) => hasMember(message, member, beginning));
+    const found = recent.filter(({ message }) => `${parseJsonObject(message)?.[member]}`.startsWith(beginning));
     const end = start + PAGE;
     return { events: found.slice(start, end), ...(end < found.length && { nextToken: `${end}` }) };
   });
@@ -36,11 +38,3 @@ const FILTER = z.object({
   filterPattern: z.string().regex(PATTERN),
   nextToken: z.optional(z.string().regex(/^\d{1,9}$/)),
 });
-
-function hasMember(message: string, member: string, beginning: string): boolean {
-  try {
-    return `${JSON.parse(message)[member]}`.startsWith(beginning);
-  } catch {
-    return false;
-  }
-}

@@ -1,5 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { AwsError } from './server.ts';
+import { AwsError } from './aws-error.ts';
 
 /** A secret as the stand-in for Secrets Manager stores it. Times are epoch milliseconds. */
 export interface StoredSecret {
@@ -102,18 +102,15 @@ function createVersions(now: () => number, onStageMoved: (stage: string, version
     },
 
     /** Adds a version. Idempotent for the same value. Refuses another value, because a version never changes. */
-    add(versionId: string, value: StoredVersion['value'], stages: readonly string[] = ['AWSCURRENT']): StoredVersion {
-      const before = known.get(versionId);
+    add(id: string, value: StoredVersion['value'], stages: readonly string[] = ['AWSCURRENT']): StoredVersion {
+      const before = known.get(id);
       if (before !== undefined) {
         if (JSON.stringify(before.value) === JSON.stringify(value)) return before;
-        throw new AwsError(
-          'ResourceExistsException',
-          `ClientRequestToken ${versionId} is already in use for a version`,
-        );
+        throw new AwsError('ResourceExistsException', `ClientRequestToken ${id} is already in use for a version`);
       }
-      const version: StoredVersion = { versionId, value, createdAt: now(), stages: new Set() };
+      const version: StoredVersion = { versionId: id, value, createdAt: now(), stages: new Set() };
       const isFirst = known.size === 0;
-      known.set(versionId, version);
+      known.set(id, version);
       for (const stage of isFirst ? [...stages, 'AWSCURRENT'] : stages) attach(stage, version);
       return version;
     },

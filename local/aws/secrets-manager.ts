@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isRecord, parseJson } from '../../functions/broker/json.ts';
+import { AwsError } from './aws-error.ts';
 import {
   createSecretStore,
   type LabelUpdate,
@@ -7,7 +8,7 @@ import {
   type StoredSecret,
   type StoredVersion,
 } from './secret-store.ts';
-import { AwsError, type AwsKey, jsonApi, operation } from './server.ts';
+import { type AwsKey, jsonApi, operation } from './server.ts';
 
 interface Options {
   /** Epoch milliseconds. */

@@ -3,8 +3,9 @@ import type { ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { UNSET_LOCAL } from '../../client/commands/failure.ts';
 import type { SigningKey } from '../../functions/sigv4.ts';
-import { SigV4Refusal, verifySigV4 } from '../function-url/sigv4.ts';
+import { verifySigV4 } from '../function-url/sigv4.ts';
 import { type HttpAnswer, headerValue, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
+import { AwsError } from './aws-error.ts';
 
 /** A key that the stand-ins of AWS accept. */
 export interface AwsKey extends SigningKey {
@@ -86,11 +87,7 @@ export function signerOf(request: ReceivedRequest, service: string, { keys, agel
   if (!headerValue(request, 'authorization')) {
     throw new AwsError('MissingAuthenticationTokenException', 'Missing Authentication Token');
   }
-  try {
-    return verifySigV4(request, { service, keys, now: ageless ? undefined : Date.now });
-  } catch (error) {
-    throw error instanceof SigV4Refusal ? new AwsError(error.errorType, error.message) : error;
-  }
+  return verifySigV4(request, { service, keys, now: ageless ? undefined : Date.now });
 }
 
 /** Returns an operation that only runs with valid input. As in AWS, members outside the schema are ignored. */
@@ -105,19 +102,6 @@ export function operation<Schema extends z.ZodType>(
     const [issue] = parsed.error.issues;
     throw new AwsError('ValidationException', `Value at '${issue?.path.join('.')}' is not valid: ${issue?.message}`);
   };
-}
-
-/** A failure in AWS's form. `type` becomes `__type`. The message contains no value of the request. */
-export class AwsError extends Error {
-  override readonly name = 'AwsError';
-  readonly type: string;
-  readonly status: number;
-
-  constructor(type: string, message: string, status = 400) {
-    super(message);
-    this.type = type;
-    this.status = status;
-  }
 }
 
 /** Every `aws` command of a terminal with AWS_ENDPOINT_URL arrives here, for any service. */

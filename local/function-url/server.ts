@@ -3,9 +3,10 @@ import type { ServerResponse } from 'node:http';
 import type { LambdaFunctionURLEventWithIAMAuthorizer } from 'aws-lambda';
 import { z } from 'zod';
 import type { SigningKey } from '../../functions/sigv4.ts';
+import { AwsError } from '../aws/aws-error.ts';
 import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from '../loopback.ts';
 import { assumedRoleIdentity, functionUrlEvent } from './event.ts';
-import { SigV4Refusal, verifySigV4 } from './sigv4.ts';
+import { verifySigV4 } from './sigv4.ts';
 
 /** Stands in for a Lambda Function URL with `AWS_IAM`, in us-east-1. Refuses calls and runs the handler as AWS does. */
 export async function startFunctionUrl(settings: FunctionUrlSettings) {
@@ -19,7 +20,7 @@ export async function startFunctionUrl(settings: FunctionUrlSettings) {
     const requestId = randomUUID();
     let failure: unknown;
     const answer = await answerTo(request, requestId).catch((error: unknown) => {
-      if (error instanceof SigV4Refusal) return awsAnswer(403, error.errorType, { message: error.message });
+      if (error instanceof AwsError) return awsAnswer(403, error.type, { message: error.message });
       failure = error;
       return FUNCTION_FAILED;
     });

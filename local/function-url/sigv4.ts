@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { authorizationOf, type SigningKey, sha256 } from '../../functions/sigv4.ts';
+import { AwsError } from '../aws/aws-error.ts';
 import { headerValue, type ReceivedRequest } from '../loopback.ts';
 
 /** The scope, the keys and the clock for the check of a signature. */
@@ -12,29 +13,18 @@ export interface Verifier<Key extends SigningKey> {
   readonly now?: (() => number) | undefined;
 }
 
-/** A 403 of AWS. `message` is AWS's own text, `errorType` the header `x-amzn-errortype`. */
-export class SigV4Refusal extends Error {
-  override readonly name = 'SigV4Refusal';
-  readonly errorType: string;
-
-  constructor(errorType: string, message: string) {
-    super(message);
-    this.errorType = errorType;
-  }
-}
-
-/** Returns the key that signed the request in its `authorization` header. Throws a `SigV4Refusal` if not valid. */
+/** Returns the key that signed the request in its `authorization` header. Throws an `AwsError` if not valid. */
 export function verifySigV4<Key extends SigningKey>(request: ReceivedRequest, verifier: Verifier<Key>): Key {
   const sent = headerValue(request, 'authorization') ?? '';
   const authorization = parseAuthorization(sent);
   const time = headerValue(request, 'x-amz-date') ?? '';
   const signedAt = new Date(time.replace(BASIC_FORMAT, '$1-$2-$3T$4:$5:$6Z'));
   if (!BASIC_FORMAT.test(time) || Number.isNaN(signedAt.getTime())) {
-    throw new SigV4Refusal('IncompleteSignatureException', "Date must be in ISO-8601 'basic format'.");
+    throw new AwsError('IncompleteSignatureException', "Date must be in ISO-8601 'basic format'.");
   }
   const key = verifier.keys.find(({ accessKeyId }) => accessKeyId === authorization.accessKeyId);
   if (key === undefined || headerValue(request, 'x-amz-security-token') !== key.sessionToken) {
-    throw new SigV4Refusal('UnrecognizedClientException', 'The security token included in the request is invalid.');
+    throw new AwsError('UnrecognizedClientException', 'The security token included in the request is invalid.');
   }
   checkScope(authorization, verifier);
   checkSignedHeaders(request, authorization.signedHeaders);
@@ -56,7 +46,7 @@ function parseAuthorization(text: string) {
   const [, accessKeyId = '', region = '', service = '', signedHeaders = ''] = AUTHORIZATION.exec(text) ?? [];
   if (signedHeaders === '') {
     const message = "Authorization header requires 'Credential', 'SignedHeaders' and 'Signature' parameters.";
-    throw new SigV4Refusal('IncompleteSignatureException', message);
+    throw new AwsError('IncompleteSignatureException', message);
   }
   return { accessKeyId, region, service, signedHeaders: signedHeaders.split(';') };
 }
@@ -110,10 +100,8 @@ function resign(
   const path = encode(posix.normalize(request.path)).replaceAll('%2F', '/');
   const parts = [request.method, path, canonicalQuery(request.query), ...lines, '', names.join(';'), bodyHash];
   // Each character of the parts is a byte.
-  return authorizationOf(Buffer.from(parts.join('\n'), 'latin1'), names, time, {
-    credentials,
-    scope: [region, service],
-  });
+  const canonical = Buffer.from(parts.join('\n'), 'latin1');
+  return authorizationOf(canonical, names, time, { credentials, scope: [region, service] });
 }
 
 /** Decodes and sorts the parameters, so that the sender may encode any character or not. */
@@ -138,6 +126,6 @@ function encode(text: string): string {
 }
 
 /** The refusal of a well-formed signature that does not prove the sender. */
-function invalidSignature(message: string): SigV4Refusal {
-  return new SigV4Refusal('InvalidSignatureException', message);
+function invalidSignature(message: string): AwsError {
+  return new AwsError('InvalidSignatureException', message);
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AwsError } from '../../../local/aws/aws-error.ts';
 import { type FunctionUrl, startFunctionUrl } from '../../../local/function-url/server.ts';
-import { SigV4Refusal, verifySigV4 } from '../../../local/function-url/sigv4.ts';
+import { verifySigV4 } from '../../../local/function-url/sigv4.ts';
 import type { ReceivedRequest } from '../../../local/loopback.ts';
 import { hasSigner, type RequestToSign, SIGNERS, type SignedHeaders, signAll } from '../../support/aws/signers.ts';
 import { oddRequests, send } from '../../support/requests.ts';
@@ -87,7 +88,7 @@ function letIn(requests: readonly ReceivedRequest[]): readonly ReceivedRequest[]
     try {
       return verifySigV4(request, VERIFIER) === KEY;
     } catch (error) {
-      if (error instanceof SigV4Refusal) return false;
+      if (error instanceof AwsError) return false;
       throw error;
     }
   });

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { AwsError } from '../../../local/aws/server.ts';
+import { AwsError } from '../../../local/aws/aws-error.ts';
 
 /** Ways in which a service can fail a call, by name. */
 export type Fault = keyof typeof FAULTS;
