@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createTokenBroker } from '../../client/token-broker.ts';
-import { BILLING, deployWorld } from './deployed/deployed-world.ts';
+import { BILLING, deployWorld } from './deployed-world.ts';
 
 let world: Awaited<ReturnType<typeof deployWorld>>;
 // The CDK bundles three functions.

@@ -1,15 +1,19 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import type { BrokerSettings } from '../../../functions/variables.ts';
-import { sealingKeyName } from '../../../functions/vocabulary.ts';
-import { ensurePairTable } from '../../../local/aws/dynamodb.ts';
-import { startFunctionUrl } from '../../../local/function-url/server.ts';
-import { startTokenService } from '../../../local/token-service/server.ts';
-import { startCodeDeploy } from '../../support/aws/codedeploy.ts';
-import { startDynamoDB, startSecretsManager, startSns, startSts } from '../../support/processes/stand-ins.ts';
-import { deployed, finder } from '../../support/stack/deployed-stack.ts';
-import { type Synthesised, synthesise } from '../../support/stack/synthesise.ts';
-import { exampleForm } from '../../unit/settings/example-form.ts';
-import { type LambdaFunction, startLambda } from './lambda-process.ts';
+import type { BrokerSettings } from '../../functions/variables.ts';
+import { sealingKeyName } from '../../functions/vocabulary.ts';
+import { ensurePairTable } from '../../local/aws/dynamodb.ts';
+import { startFunctionUrl } from '../../local/function-url/server.ts';
+import { startTokenService } from '../../local/token-service/server.ts';
+import { startCodeDeploy } from '../support/aws/codedeploy.ts';
+import type { LambdaAnswer, LambdaOrder } from '../support/processes/lambda-process-main.ts';
+import { startProgram } from '../support/processes/program.ts';
+import { startDynamoDB, startSecretsManager, startSns, startSts } from '../support/processes/stand-ins.ts';
+import { deployed, finder } from '../support/stack/deployed-stack.ts';
+import { type Synthesised, synthesise } from '../support/stack/synthesise.ts';
+import { exampleForm } from '../unit/settings/example-form.ts';
 
 const ENVIRONMENT = 'test';
 const { account, region, services } = exampleForm();
@@ -72,13 +76,47 @@ export async function deployWorld() {
     ...(name === 'health' && { TOKEN_BROKER_URL: url }),
     ...(name === 'releaseCheck' && { TOKEN_BROKER_URL: next.url }),
   });
-  const sized = (name: keyof typeof FUNCTIONS): LambdaFunction['variables'] => ({ ...variablesOf(name), NODE_OPTIONS });
-  const start = async (name: keyof typeof FUNCTIONS, variables = sized(name)) => {
-    const [properties, credentials] = [functionOf(name), keyOf(name)];
-    const asset = assets[properties.FunctionName] ?? {};
-    const lambda = await startLambda({ asset, properties, variables, credentials, region, endpoints });
-    closers.push(lambda.stop);
-    return lambda;
+  /**
+   * Starts a function from its code asset alone, where nothing is installed, with these variables, those that Lambda
+   * itself sets, and no others. Throws with the output of the process when it does not come up.
+   */
+  const start = async (
+    name: keyof typeof FUNCTIONS,
+    variables: Readonly<Record<string, string>> = { ...variablesOf(name), NODE_OPTIONS },
+  ) => {
+    const { FunctionName, Handler, MemorySize, Timeout } = functionOf(name);
+    const directory = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
+    closers.push(() => rmSync(directory, { recursive: true }));
+    for (const [file, text] of Object.entries(assets[FunctionName] ?? {}))
+      writeFileSync(path.join(directory, file), text);
+    // Where Lambda unpacks an asset is not for a test to write to.
+    const declared = Object.entries(variables).map(([key, text]) => [
+      key,
+      text.replace(/^\/var\/task(?=\/)/, directory),
+    ]);
+    const { accessKeyId, secretAccessKey, sessionToken } = keyOf(name);
+    const env = {
+      ...Object.fromEntries(declared),
+      ...endpoints,
+      ...RUNTIME,
+      _HANDLER: Handler,
+      AWS_ACCESS_KEY_ID: accessKeyId,
+      AWS_SECRET_ACCESS_KEY: secretAccessKey,
+      AWS_SESSION_TOKEN: sessionToken,
+      AWS_LAMBDA_FUNCTION_NAME: FunctionName,
+      AWS_LAMBDA_FUNCTION_MEMORY_SIZE: `${MemorySize}`,
+      LAMBDA_TASK_ROOT: directory,
+    };
+    const { order, written, kill } = startProgram<LambdaOrder, LambdaAnswer>(PROGRAM, [], { cwd: directory, env });
+    closers.push(kill);
+    await order({});
+    return {
+      /** Calls the handler; returns its result or throws its error. */
+      invoke: async (event: unknown) => (await order({ event, timeoutMs: Timeout * 1_000 })).result,
+      /** The modules of Node that the process has loaded. */
+      modules: async () => `${await order({})}`.split(','),
+      written,
+    };
   };
 
   const token = await start('token');
@@ -100,6 +138,20 @@ export async function deployWorld() {
     },
   };
 }
+
+const PROGRAM = new URL('../support/processes/lambda-process-main.ts', import.meta.url);
+
+/** @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime */
+const RUNTIME = {
+  AWS_REGION: region,
+  AWS_DEFAULT_REGION: region,
+  AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x',
+  AWS_LAMBDA_FUNCTION_VERSION: '1',
+  AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
+  TZ: ':UTC',
+  LANG: 'en_US.UTF-8',
+  PATH: '/usr/local/bin:/usr/bin:/bin',
+};
 
 /** Synthesises the example, its services at their addresses on this machine. */
 function bundledFor(authUrl: (service: string) => string) {

@@ -6,14 +6,7 @@ import { type Environment, parseEnvironment } from '../../lib/settings/settings.
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
 import documented from '../contract/recorded-events/secret-label-updated.json' with { type: 'json' };
 import { createCertificateAuthority } from '../support/services/certificates.ts';
-import {
-  newApp,
-  resourceOf,
-  resourcesOf,
-  type Statement,
-  type Synthesised,
-  synthesise,
-} from '../support/stack/synthesise.ts';
+import { newApp, resourceOf, resourcesOf, type Statement, synthesise } from '../support/stack/synthesise.ts';
 import { SYNTHESISED } from '../support/stack/synthesise-once.ts';
 import { ALL_OPTIONS, exampleForm, VPC } from '../unit/settings/example-form.ts';
 
@@ -30,7 +23,7 @@ const other = synthesise('test', {
   keyArn,
 });
 const all = synthesise('test', { ...exampleForm(), ...ALL_OPTIONS });
-const aliasOf = (stack: Pick<Synthesised, 'template'>) =>
+const aliasOf = (stack: Parameters<typeof resourceOf>[0]) =>
   resourceOf(stack, 'TokenEndpoint', 'AWS::Lambda::Alias').Properties;
 
 it('the functions have the traces, the network and the instances that the settings ask for', () => {

@@ -31,11 +31,7 @@ describe('the alarm on the service level', () => {
     ['one miss in 500 calls, for a day', repeat(DAY, (at) => calls(100, at % 5 === 4 ? 1 : 0)), undefined],
     ['one miss in 100 calls, for a day', repeat(DAY, () => calls(100, 1)), [0, DAY - 1]],
     ['a single call that fails at night', repeat(DAY, (at) => (at === HOUR ? calls(1, 1) : {})), undefined],
-    [
-      'calls that Lambda throttles',
-      repeat(DAY, (at) => ({ ...calls(100, 0), throttles: at < HOUR ? 50 : 0 })),
-      [0, 88],
-    ],
+    ['throttled calls', repeat(DAY, (at) => ({ ...calls(100, 0), throttles: at < HOUR ? 50 : 0 })), [0, 88]],
     ['crashes', repeat(DAY, (at) => ({ ...calls(100, 0), errors: at < HOUR ? 50 : 0 })), [0, 88]],
   ])('%s', (_, series, rings) => {
     const ringingParts = new Map(level.map((alarm) => [alarm.AlarmName, ringing(alarm, series)]));

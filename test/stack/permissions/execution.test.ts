@@ -154,6 +154,7 @@ const sealing = { 'kms:EncryptionContext:SecretARN': stack.arnOf('PairTable', 'A
 const FOR_AWS = { 'kms:GrantIsForAWSResource': 'true' };
 const requested = tags('RequestTag', TAGS);
 const OTHERS = { application: 'token-broker', environment: 'prod' };
+const OF_OTHERS: Context = tags('ResourceTag', OTHERS);
 
 const FINISH = 'DescribeKey EnableKeyRotation GetKeyPolicy GetKeyRotationStatus ListResourceTags';
 const CHANGE = 'PutKeyPolicy ScheduleKeyDeletion UpdateKeyDescription';
@@ -169,14 +170,8 @@ it.each<[verdict: 'may' | 'may not', what: string, actions: string, resource: st
   ['may', 'make the table', 'CreateGrant DescribeKey Encrypt Decrypt', KEY, { ...through('dynamodb'), ...FOR_AWS }],
   ['may not', 'lend the key to a person', 'CreateGrant', KEY, through('dynamodb')],
   ['may not', 'use the key by hand', 'GenerateDataKey Decrypt CreateGrant', KEY, {}],
-  [
-    'may not',
-    'take a key of another environment',
-    'TagResource',
-    KEY,
-    { ...requested, ...tags('ResourceTag', OTHERS) },
-  ],
-  ['may not', 'change a key of another environment', CHANGE, KEY, tags('ResourceTag', OTHERS)],
+  ['may not', 'take a key of another environment', 'TagResource', KEY, { ...requested, ...OF_OTHERS }],
+  ['may not', 'change a key of another environment', CHANGE, KEY, OF_OTHERS],
   ['may not', 'change a key without tags', CHANGE, KEY, {}],
 ])('CloudFormation %s %s', (verdict, _, actions, resource, context) => {
   const allowed = actions.split(' ').filter((action) => may(`kms:${action}`, resource, context));
