@@ -11,6 +11,7 @@ const SCOPE = { service: 'service', region: 'us-east-1' };
 const VERIFIER = { ...SCOPE, keys: [KEY], now: () => DATE.getTime() };
 const REQUEST = { method: 'GET', path: '/', query: '', body: Buffer.of() };
 const HEADERS = { 'x-twice': 'one,other', 'x-text': 'undefined', 'x-bytes': 'à' };
+const TO_SIGN = { method: 'GET', url: 'http://example.com/', headers: HEADERS, body: '' };
 
 it.each<[what: string, change: (request: ReceivedRequest) => object]>([
   [
@@ -23,13 +24,7 @@ it.each<[what: string, change: (request: ReceivedRequest) => object]>([
   ],
   ['with a parameter that signing libraries leave out', () => ({ query: 'X-Amz-Signature=x' })],
 ])('a signature covers the bytes of a request, which is refused %s', async (_, change) => {
-  const signed = await sign(
-    '@smithy/signature-v4',
-    { ...REQUEST, url: URL, headers: HEADERS, body: '' },
-    KEY,
-    DATE,
-    SCOPE,
-  );
+  const signed = await sign('@smithy/signature-v4', TO_SIGN, KEY, DATE, SCOPE);
   const headers = Object.entries(signed).map(([name, value]) => {
     return [name, Buffer.from(value, 'utf8').toString('latin1')] as const;
   });
@@ -41,7 +36,7 @@ it.each<[what: string, change: (request: ReceivedRequest) => object]>([
 it('a body that is not the one of x-amz-content-sha256 is refused, even if the signature fits the body', async () => {
   const claims = async (bodyHash: string): Promise<ReceivedRequest> => {
     const headers = { 'x-amz-content-sha256': bodyHash };
-    const when = { datetime: '20150830T123600Z', url: URL };
+    const when = { datetime: '20150830T123600Z', url: TO_SIGN.url };
     const signed = await new HonestSigner({ ...KEY, ...SCOPE, ...when, headers }).sign();
     return { ...REQUEST, headers: [...signed.headers, ['host', 'example.com']] };
   };
@@ -50,7 +45,6 @@ it('a body that is not the one of x-amz-content-sha256 is refused, even if the s
   expect(() => verifySigV4(lie, VERIFIER)).toThrow('does not match');
 });
 
-const URL = 'http://example.com/';
 const NO_BODY = createHash('sha256').digest('hex');
 
 /** Signs the real hash of the body; other signers take the hash from the header. */

@@ -8,7 +8,6 @@ import { ask, freePorts, useLocalBroker } from '../../../support/processes/local
 import { send } from '../../../support/requests.ts';
 import { ROOT } from '../../commands/shared/command-line.ts';
 import { ACME, connected, GLOBEX, INITECH, PAIRS, skipped, useBrowser, visitorOf } from './page-visitor.ts';
-import { textOf } from './page-world.ts';
 
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
 
@@ -20,7 +19,7 @@ const SECRETS = [
 
 const { open, browser } = useBrowser();
 
-/** What a request comes to, page-calls.test.ts and page-state.test.ts show; the board and the ways, page-board.test.ts. */
+/** What a request comes to, page.test.ts and page-state.test.ts show; the board and the ways, page-board.test.ts. */
 describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   it('asks as the chosen caller, greys what no rule allows, and receives no key and no token', async () => {
     const { page, broker, received, said, press, unfold } = await open();
@@ -196,10 +195,8 @@ describe('the commands that the page shows', () => {
     const report: CallReport = JSON.parse((await send({ method: 'POST', url: `${url}/call`, headers, body })).body);
     const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, ...env } = process.env;
     for (const name of names) {
-      const { stdout } = await promisify(execFile)('sh', ['-c', `(${textOf(report, name)}) 2>&1 || true`], {
-        cwd: ROOT,
-        env,
-      });
+      const text = report.texts.find((entry) => entry.name === name)?.text;
+      const { stdout } = await promisify(execFile)('sh', ['-c', `(${text}) 2>&1 || true`], { cwd: ROOT, env });
       expect(stdout, name).toMatch(expected);
     }
   });

@@ -215,10 +215,8 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}, with forty clie
 
   it('offers the command that creates the first client', async () => {
     const { callers, services } = exampleConfig((name) => `https://${name}.example.com`);
-    const accessRules = [
-      { role: roleArn('operator'), clients: 'all', services: 'all', operations: ['token', 'check'] },
-    ];
-    const broker = await startBrokerHere({ services, accessRules, callers, credentials: {} });
+    const rule = { role: roleArn('operator'), clients: 'all', services: 'all', operations: ['token', 'check'] };
+    const broker = await startBrokerHere({ services, accessRules: [rule], callers, credentials: {} });
     const { page, faults } = await open({ permissions: ['clipboard-read', 'clipboard-write'] }, broker);
     await page.getByText('No clients yet: create a client').waitFor();
     expect(await page.getByRole('columnheader').count()).toBe(0);

@@ -125,10 +125,8 @@ export function visitorOf(page: Page) {
     async way(): Promise<readonly string[]> {
       const stations = await page.getByRole('list', { name: 'The path of the call' }).getByRole('listitem').all();
       const told = stations.map(async (station) => {
-        const [name, note] = [
-          await station.locator('b').innerText(),
-          await station.locator('span').first().innerText(),
-        ];
+        const name = await station.locator('b').innerText();
+        const note = await station.locator('span').first().innerText();
         const state = await station.getByRole('img').getAttribute('aria-label');
         return state === 'not asked' ? [] : [`${name} ${state}: ${note}`];
       });
