@@ -103,16 +103,15 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
   const asking: TokenSource = cache
     ? createCachingSource(connection, credentials === undefined)
     : (request, waiting) => within(now, waiting, (limits) => askForToken(connection, request, limits));
-  let renewals = 0;
   let renewal: Promise<unknown> | undefined;
   /** Reads expired AWS credentials anew, and works once more: a program may have rewritten the keys of a profile. */
   const anew = <Result>(work: () => Promise<Result>) => {
-    const seen = renewals;
+    const seen = renewal;
     return work().catch(async (error: unknown) => {
       const isExpired = error instanceof TokenBrokerError && error.type === 'aws-security-token-expired';
       if (!isExpired || typeof credentials === 'object' || connection.maxAttempts === 1) throw error;
-      if (seen === renewals) renewal = connection.credentials({ forceRefresh: true }).catch(() => undefined);
-      renewals = seen + 1;
+      // Calls that were under way together share a renewal.
+      if (seen === renewal) renewal = connection.credentials({ forceRefresh: true }).catch(() => undefined);
       await renewal;
       return work();
     });

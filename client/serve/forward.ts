@@ -170,7 +170,7 @@ const LOOPBACK = new Agent({ keepAlive: true, timeout: 5_000, proxyEnv: {} });
 const MAX_KEPT_BYTES = 64 * 1024;
 
 /** Headers of a request that concern this server, or that this server writes itself. */
-const OWN_HEADERS = ['host', 'authorization', 'x-token-broker-key', 'accept-encoding', 'content-length', 'expect'];
+const OWN_HEADERS = ['host', 'accept-encoding', 'content-length', 'expect'];
 
 const HOP_BY_HOP = [
   ...['connection', 'proxy-connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
