@@ -7,7 +7,7 @@ urllib: let `read` return the HTTPError of a 401, with is_refused=lambda answer:
 aiohttp: await asyncio.to_thread(broker.token, client, service), and after a 401 the same with token["fingerprint"].
 Usage: python3 token_broker.py <client> <service>   (with TOKEN_BROKER_URL and AWS credentials; it prints no token)
 """
-import concurrent.futures, functools, json, os, random, re, sys, threading, time, weakref
+import concurrent.futures, json, os, random, re, sys, threading, time, weakref
 from botocore import auth, awsrequest, exceptions, httpsession, utils
 from botocore.session import Session
 
@@ -51,18 +51,14 @@ class TokenBroker:
         self.begin()
         BROKERS.add(self)
 
-    http = functools.cached_property(lambda self: self.connect(self.read_limits[0]))
-    renewals = functools.cached_property(lambda self: self.connect(self.read_limits[1]))
-
     def connect(self, read_limit):
-        """Returns connections by the proxy and with the certificates of boto3."""
+        """Returns a connection by the proxy and with the certificates of boto3. A kept one is dead after a freeze."""
         bundle = self.session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE") or True
         return httpsession.URLLib3Session(bundle, utils.get_environ_proxies(self.url), (4, read_limit))
 
     def begin(self):
-        """Forgets what a child process must not share: locks, connections, and requests of threads that it lacks."""
+        """Forgets what a child process must not share: locks, and requests of threads that it lacks."""
         self.requests, self.lock, self.loading = {}, threading.Lock(), threading.Lock()
-        vars(self).pop("http", None), vars(self).pop("renewals", None)
 
     def token(self, client, service, refused=None):
         """Returns the broker's answer, kept while it lives; `refused`: the fingerprint of a token to be replaced."""
@@ -106,7 +102,7 @@ class TokenBroker:
                 with self.loading:  # two threads at once could not load them
                     credentials = self.session.get_credentials()
                 auth.SigV4Auth(credentials.get_frozen_credentials(), "lambda", self.region).add_auth(request)
-                answer = (self.renewals if held else self.http).send(request.prepare())
+                answer = self.connect(self.read_limits[1 if held else 0]).send(request.prepare())
                 outcome = read(answer)
                 pause += int(*re.findall(r"^\d{1,6}$", answer.headers.get("Retry-After", "")))  # or a proxy's date
             except (exceptions.HTTPClientError, exceptions.ConnectionError, ValueError) as error:

@@ -173,7 +173,7 @@ describe('Lambda freezes or forks', () => {
     await order('token', 1, 'acme', 'x');
     expect(await order('fork', 1, 'acme', 'y')).toEqual(['True']);
     await order('token', 1, 'acme', 'z');
-    expect([ports.length, new Set(ports).size, ports[2]]).toEqual([3, 2, ports[0]]);
+    expect([ports.length, new Set(ports).size]).toEqual([3, 3]);
   });
 
   // @see openjdk/jdk#27469

@@ -42,8 +42,8 @@ class TokenBrokerTest(unittest.TestCase):
         with socket.create_server(("127.0.0.1", 0)) as server:
             url = f"http://127.0.0.1:{server.getsockname()[1]}"
             broker, attempts, began = TokenBroker(url, 1, sleep=lambda _: None, read_limits=(0.7, 0.4)), [], time.monotonic()
-            send = broker.http.send
-            broker.http.send = lambda request: [attempts.append(request), send(request)][1]
+            connect = broker.connect
+            broker.connect = lambda read_limit: [attempts.append(read_limit), connect(read_limit)][1]
             outcomes = together(20, lambda: outcome(broker))
             self.assertEqual((set(outcomes), len(attempts)), ({"network-error", "timeout"}, 2))
             self.assertLess(time.monotonic() - began, 1 + 0.7 + 1)
