@@ -28,6 +28,13 @@ describe('the packed client', () => {
     ]);
   });
 
+  // Jest loads it in scripts, where nothing answers `import()`.
+  it('has no dynamic import in CommonJS', () => {
+    const [index, testing] = ['index.js', 'testing.js'].map((file) => join(packed.installed, 'dist/cjs', file));
+    expect(readFileSync(`${index}`, 'utf8')).toContain('require("@aws-sdk/credential-provider-node")');
+    for (const file of [index, testing]) expect(readFileSync(`${file}`, 'utf8')).not.toMatch(/\bimport\(/);
+  });
+
   it('asks for the versions that are tested here', () => {
     for (const [name, asked] of Object.entries(packed.manifest.dependencies)) {
       const { version } = JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8'));
@@ -55,8 +62,6 @@ describe('on the Node of the tests', () => {
     ['as CommonJS', () => [written('script.cjs', inCommonJs(SCRIPT))]],
     ['bundled as an ES module', () => bundled('esm', 'bundle.mjs')],
     ['bundled as CommonJS', () => bundled('cjs', 'bundle.cjs')],
-    // Nothing answers `import()` there.
-    ['in scripts, as Jest loads it', () => ['-e', LOAD_IN_SCRIPTS, written('script.cjs', inCommonJs(SCRIPT))]],
   ])('asks the broker, or a fake in its place: %s', async (way, argsOf) => {
     const { stdout, stderr } = await packed.run(node, await argsOf(), BILLING);
     expect(stderr).toBe('');
@@ -171,25 +176,6 @@ void async function calls() {
 function inCommonJs(script: string): string {
   return script.replaceAll(/^import (.*) from (.*);$/gm, 'const $1 = require($2);');
 }
-
-/** Loads the script and the files of the package. A script without `importModuleDynamically` refuses `import()`. */
-const LOAD_IN_SCRIPTS = `
-  const { readFileSync } = require('node:fs');
-  const { createRequire } = require('node:module');
-  const { Script } = require('node:vm');
-  const loaded = new Map();
-  function load(file) {
-    const known = loaded.get(file);
-    if (known) return known.exports;
-    const own = createRequire(file);
-    const module = { exports: {} };
-    loaded.set(file, module);
-    const requireOwn = (id) => (/^\\.|^token-broker-client/.test(id) ? load(own.resolve(id)) : own(id));
-    const script = new Script('(function (exports, require, module) {' + readFileSync(file, 'utf8') + '\\n})', { filename: file });
-    script.runInThisContext()(module.exports, requireOwn, module);
-    return module.exports;
-  }
-  load(process.cwd() + '/script.cjs');`;
 
 const STRICT = {
   strict: true,
