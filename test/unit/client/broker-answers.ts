@@ -42,36 +42,25 @@ export function problem(
 
 export const PROBLEM_TYPES = Object.keys(PROBLEMS).filter((type): type is ProblemType => Object.hasOwn(PROBLEMS, type));
 
-/** AWS's answers in place of the function's; the texts are AWS's own. */
+/** AWS's answers in place of the function's; the texts are AWS's own. Some have their name or their message alone. */
 export const AWS_ANSWERS = [
-  aws('aws-forbidden', 'a policy that does not allow it', 'AccessDeniedException', {
+  aws('aws-forbidden', 'a policy that does not allow it', '', {
     Message:
       'Forbidden. For troubleshooting Function URL authorization issues, see: https://docs.aws.amazon.com/lambda/',
   }),
   aws('aws-forbidden', 'a Function URL that was deleted', 'AccessDeniedException', { Message: null }),
-  refused(
-    'aws-signature-mismatch',
-    'a wrong secret access key',
-    'The request signature we calculated does not match the signature you provided. … x-amz-security-token:marked-session',
-  ),
-  refused(
-    'aws-signature-expired',
-    'a clock that is behind',
-    'Signature expired: 20261101T100000Z is now earlier than 20261101T100100Z (20261101T100600Z - 5 min.)',
-  ),
-  refused(
-    'aws-signature-not-yet-current',
-    'a clock that is ahead',
-    'Signature not yet current: 20261101T100600Z is still later than 20261101T100500Z (20261101T100000Z + 5 min.)',
-  ),
-  refused('aws-wrong-scope', 'another region', 'Credential should be scoped to a valid region. '),
-  refused('aws-wrong-scope', 'another service', "Credential should be scoped to correct service: 'lambda'."),
-  aws('aws-security-token-invalid', 'an unknown access key', 'UnrecognizedClientException', {
-    message: 'The security token included in the request is invalid.',
+  aws('aws-signature-mismatch', 'a wrong secret access key', '', {
+    message: 'The request signature we calculated does not match the signature … x-amz-security-token:marked-session',
   }),
-  aws('aws-security-token-expired', 'temporary credentials that have expired', 'ExpiredTokenException', {
-    message: 'The security token included in the request is expired',
-  }),
+  signature('aws-signature-mismatch', 'a changed request', ''),
+  signature('aws-signature-expired', 'a clock that is behind', 'Signature expired: 20261101T100000Z is now earlier'),
+  signature('aws-signature-not-yet-current', 'a clock that is ahead', 'Signature not yet current: 20261101T100600Z is'),
+  signature('aws-wrong-scope', 'another region', 'Credential should be scoped to a valid region. '),
+  signature('aws-wrong-scope', 'another service', "Credential should be scoped to correct service: 'lambda'."),
+  aws('aws-security-token-invalid', 'an unknown access key', 'UnrecognizedClientException', {}),
+  aws('aws-security-token-invalid', 'an unknown token', '', { message: 'The security token included … is invalid.' }),
+  aws('aws-security-token-expired', 'temporary credentials that have expired', 'ExpiredTokenException', {}),
+  aws('aws-security-token-expired', 'an expired token', '', { message: 'The security token included … is expired' }),
   aws('aws-refused', 'a reason that the client does not know', '', { message: 'No.' }),
   aws('aws-refused', 'a page of a firewall', '', '<html>Request blocked</html>'),
   aws('aws-throttled', 'no free concurrency', 'TooManyRequestsException', { message: 'Rate Exceeded.' }, 429),
@@ -80,7 +69,7 @@ export const AWS_ANSWERS = [
   aws('aws-function-timeout', 'a function that timed out', '', '', 504),
 ];
 
-function refused(type: FailureType, name: string, message: string) {
+function signature(type: FailureType, name: string, message: string) {
   return aws(type, name, 'InvalidSignatureException', { message });
 }
 

@@ -43,7 +43,7 @@ export async function startForwarding({ base = '', api = ok, ...serving }: Optio
 
 interface Serving {
   /** Default: a key of its own. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   readonly broker?: Partial<TokenBroker>;
   /** The API that calls are forwarded to. */
   readonly api?: string | undefined;

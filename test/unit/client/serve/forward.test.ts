@@ -4,10 +4,9 @@ import { connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type RequestToSend, send } from '../../../support/requests.ts';
-import { stopTimers, turns } from '../client-world.ts';
+import { PAIR, stopTimers, turns } from '../client-world.ts';
 import { beginningOf, KEY, PREFIX, startForwarding } from './forward-world.ts';
 
-const PAIR = { client: 'acme', service: 'customer-insights' };
 const BEARER = { authorization: `Bearer ${KEY}` };
 
 type World = Awaited<ReturnType<typeof startForwarding>>;
@@ -417,7 +416,7 @@ it('the log has the pair, method, status and milliseconds of each call, also of 
   world.fake.advance(3_600_000);
   world.fake.fail('access-denied');
   expect(await call(world)).toMatchObject({ status: 403, body: expect.stringContaining('access-denied') });
-  const logged = { client: 'acme', service: 'customer-insights', ms: expect.any(Number) };
+  const logged = { ...PAIR, ms: expect.any(Number) };
   expect(world.calls).toEqual([
     { ...logged, method: 'PUT', status: 418 },
     { ...logged, method: 'GET', status: 403 },

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type TokenBroker, TokenBrokerError } from '../../../../client/index.ts';
+import { TokenBrokerError } from '../../../../client/index.ts';
 import { type RequestToSend, send } from '../../../support/requests.ts';
+import { PAIR } from '../client-world.ts';
 import { beginningOf, KEY, startServing } from './forward-world.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
-const PAIR = { client: 'acme', service: 'customer-insights' };
 const GRANT = { grant_type: 'client_credentials', scope: PAIR.service };
 const basic = (user: string, password: string) =>
   `Basic ${Buffer.from([user, password].map(encodeURIComponent).join(':')).toString('base64')}`;
@@ -72,7 +72,7 @@ describe('POST /token', () => {
   ])('says of a failure before the broker what to do, and whether trying again helps: %s', async (...expected) => {
     const [retryable, status, error] = expected;
     const failure = new TokenBrokerError('network-error', 'There was no answer', { retryable, advice: 'Wait.' });
-    const { ask, notes } = await startWorld({ token: () => Promise.reject(failure) });
+    const { ask, notes } = await startWorld({ broker: { token: () => Promise.reject(failure) } });
     const { json } = await ask({ form: { ...GRANT, client_id: 'acme' } });
     const detail = 'There was no answer. Wait.';
     expect(json).toMatchObject({ type: failure.type, status, retryable, error, detail, error_description: detail });
@@ -93,7 +93,9 @@ describe('POST /token', () => {
   });
 
   it('keeps a defect opaque', async () => {
-    const { ask, notes } = await startWorld({ token: () => Promise.reject(new RangeError('marked-secret')) });
+    const { ask, notes } = await startWorld({
+      broker: { token: () => Promise.reject(new RangeError('marked-secret')) },
+    });
     const { status, body, json } = await ask({ form: PAIR });
     expect({ status, type: json.type }).toEqual({ status: 500, type: 'internal' });
     expect(body + notes).not.toContain('marked-secret');
@@ -170,7 +172,7 @@ describe('the key', () => {
     const detailOf = async (answer: ReturnType<typeof ask>) => (await answer).json.detail;
     const form = { ...GRANT, client_id: 'acme', client_secret: `tbk-2775-${'x'.repeat(43)}` };
     expect(await detailOf(ask({ headers: { 'content-type': FORM }, form }))).toMatch(/TOKEN_BROKER_SERVE_KEY/);
-    const { ask: another } = await startWorld({}, {});
+    const { ask: another } = await startWorld({ key: undefined });
     const told = 'This is not the key: the server makes a new one at each start; read the file again.';
     expect(await detailOf(another({ headers: { 'content-type': FORM }, form }))).toBe(told);
     expect(await detailOf(another({ path: '/whoami' }))).toBe(told);
@@ -257,21 +259,14 @@ it('ends within seconds a connection whose request does not arrive, in its head 
 }, 20_000);
 
 describe('the end', () => {
-  it('answers a request on a connection that was idle, and then closes the connection', async () => {
+  it('answers a request on a connection that was idle, and closes this and all that stay idle', async () => {
     const { close, port } = await startWorld();
-    const sockets = await Promise.all(Array.from({ length: 10 }, () => reusable(port)));
+    const [idle, ...sockets] = await Promise.all(Array.from({ length: 11 }, () => reusable(port)));
+    const ended = idle && once(idle.socket, 'end');
     const closed = close(60_000);
     const answers = await Promise.all(sockets.map(({ ask }) => ask()));
     for (const answer of answers) expect(answer).toMatch(/^HTTP\/1.1 200 OK\r\n(.*\r\n)*connection: close\r\n/i);
-    await closed;
-  });
-
-  it('closes connections that stay idle', async () => {
-    const { close, port } = await startWorld();
-    const { socket } = await reusable(port);
-    const ended = once(socket, 'end');
-    await close(60_000);
-    await ended;
+    await Promise.all([closed, ended]);
   });
 
   it('does not wait for ever', async () => {
@@ -280,7 +275,7 @@ describe('the end', () => {
       asked.resolve();
       return new Promise<never>(() => undefined);
     };
-    const { ask, close } = await startWorld({ token });
+    const { ask, close } = await startWorld({ broker: { token } });
     const waiting = expect(ask({ form: PAIR })).rejects.toThrow('socket hang up');
     await asked.promise;
     await close(0);
@@ -291,8 +286,8 @@ describe('the end', () => {
 type Asked = Partial<RequestToSend> & { readonly path?: string; readonly form?: Readonly<Record<string, string>> };
 
 /** A server in front of a broker in memory, and a caller with the key of this test. */
-async function startWorld(broker: Partial<TokenBroker> = {}, key: { readonly key?: string } = { key: KEY }) {
-  const world = await startServing({ broker, ...key });
+async function startWorld(serving: Parameters<typeof startServing>[0] = {}) {
+  const world = await startServing({ key: KEY, ...serving });
   const ask = async ({ path = '/token', form = {}, ...request }: Asked) => {
     const headers = { 'x-token-broker-key': KEY, 'content-type': FORM };
     const body = `${new URLSearchParams(form)}`;
