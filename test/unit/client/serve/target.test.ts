@@ -21,9 +21,6 @@ describe('the API of a service', () => {
     ['a/b=https://insights.example.com', /^Write SERVICE=URL/],
     [`${SERVICE}=http://insights.example.com`, /must be an https URL/],
     [`${SERVICE}=https://user@insights.example.com`, /must not contain a user name/],
-    [`${SERVICE}=https://insights.example.com/v1?key=1`, /must not contain a query/],
-    [`${SERVICE}=https://insights.example.com/v1/../v2`, /must not contain \. or \.\./],
-    [`${SERVICE}=https://insights.example.com\\@example.org`, /must not contain a backslash/],
     [`${SERVICE}=https://169.254.169.254/`, /not an IP address/],
   ])('is not %s', (text, fault) => {
     expect(() => parseApi(text)).toThrow(fault);
