@@ -6,9 +6,9 @@ import { hasSigner, runs } from '../../support/aws/signers.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
 import { useLocalBroker } from '../../support/processes/local-broker.ts';
 import { blocks } from '../../support/readme.ts';
-import { answerWith } from '../../unit/client/loopback-server.ts';
+import { type Answer, answerWith } from '../../unit/client/loopback-server.ts';
 import { answering, ended, finished, ROOT } from '../commands/shared/command-line.ts';
-import { ROLE, startScriptedBroker } from './scripted-broker.ts';
+import { ROLE, ROLE_VARIABLES } from './role.ts';
 
 const FOLDER = join(ROOT, 'docs/examples');
 
@@ -80,16 +80,16 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
 
     it('fails with a problem that no repetition solves, and does not repeat it', async () => {
       const missing = answered(424, 'application/problem+json', 'credential-missing');
-      const { variables, asked } = await startScriptedBroker((call) => [missing, TOKEN][call]);
+      const { variables, requests } = await startBroker(missing, TOKEN);
       const { exitCode, stdout, stderr } = await run(example, 'acme', variables);
       expect(exitCode).toBeGreaterThan(0);
       expect(stdout + stderr).toContain('credential-missing');
-      expect(asked).toHaveLength(1);
+      expect(requests).toHaveLength(1);
     });
 
     it('shows nothing of the request that AWS repeats when the secret key is wrong', async () => {
       const message = `We calculated another signature.\n\n'POST\n/token\n\nX-Amz-Security-Token:${ROLE.sessionToken}'`;
-      const { variables } = await startScriptedBroker(() => ({ statusCode: 403, body: JSON.stringify({ message }) }));
+      const { variables } = await startBroker(answerWith(403, { message }));
       const { exitCode, stdout, stderr } = await run(example, 'acme', variables);
       expect(exitCode).toBeGreaterThan(0);
       expect(stdout + stderr).toMatch(/calculated another signature|aws-|403/i);
@@ -98,7 +98,7 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
 
     it('follows no redirect to another host, which would get the session token', async () => {
       const foreign = await answering(answerWith(200, {}));
-      const { variables } = await startScriptedBroker(() => ({ statusCode: 307, headers: { location: foreign.url } }));
+      const { variables } = await startBroker(answerWith(307, '', { location: foreign.url }));
       expect((await run(example, 'acme', variables)).exitCode).toBeGreaterThan(0);
       expect(foreign.requests).toEqual([]);
     });
@@ -107,10 +107,10 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
 
     it('repeats a retryable problem, after `Retry-After`', async () => {
       const unavailable = answered(503, 'application/problem+json', 'secrets-unavailable', { 'retry-after': '0' });
-      const { variables, asked } = await startScriptedBroker((call) => [unavailable, TOKEN][call]);
+      const { variables, requests } = await startBroker(unavailable, TOKEN);
       const { stdout } = await run(example, 'acme', variables);
       expect(stdout).toContain('0123456789abcdef');
-      expect(asked).toHaveLength(2);
+      expect(requests).toHaveLength(2);
     });
   });
 });
@@ -130,9 +130,17 @@ it('docs/examples/with-client.mjs and the program of README.md call a service wi
 });
 
 /** An example of an answer from the contract. */
-function answered(status: number, mediaType: string, example: string, headers: object = {}) {
+function answered(status: number, mediaType: string, example: string, headers: Variables = {}): Answer {
   const value = responseOf(CONTRACT, '/token', status)?.response.content?.[mediaType]?.examples?.[example]?.value;
-  return { statusCode: status, headers: { 'content-type': mediaType, ...headers }, body: JSON.stringify(value) };
+  return answerWith(status, value, { 'content-type': mediaType, ...headers });
+}
+
+/** A broker that gives these answers, one after the other. */
+async function startBroker(...answers: readonly Answer[]) {
+  const { url, requests } = await answering((...exchange) =>
+    (answers[requests.length - 1] ?? answerWith(500, {}))(...exchange),
+  );
+  return { variables: { ...ROLE_VARIABLES, TOKEN_BROKER_URL: url }, requests };
 }
 
 type Variables = Readonly<Record<string, string>>;

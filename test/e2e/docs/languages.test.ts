@@ -18,7 +18,7 @@ import {
 } from '../../unit/client/loopback-server.ts';
 import { answering, ended, ROOT } from '../commands/shared/command-line.ts';
 import { GO, JAVA, type Language, PYTHON, runToItsEnd, usePrograms } from './languages/languages.ts';
-import { ROLE, ROLE_VARIABLES } from './scripted-broker.ts';
+import { ROLE, ROLE_VARIABLES } from './role.ts';
 
 /** test/unit/client plays the same days for JavaScript. */
 const LANGUAGES = [PYTHON, GO, JAVA];

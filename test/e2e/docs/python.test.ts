@@ -10,7 +10,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
 import { answering, ended, finished, ROOT } from '../commands/shared/command-line.ts';
 import { PYTHON } from './languages/languages.ts';
-import { ROLE_VARIABLES } from './scripted-broker.ts';
+import { ROLE_VARIABLES } from './role.ts';
 
 /** The suite languages.test.ts plays the days that are bad in every language. */
 describe.skipIf(!PYTHON.isThere)(`token_broker.py for ${PYTHON.title}`, () => {
