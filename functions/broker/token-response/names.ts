@@ -54,10 +54,10 @@ export function expiryHeaderOf(header: string): ExpiryMeaning | undefined {
 }
 
 const TOKEN_PREFIX = /^(?:(?:access|api|auth|bearer|security|session)?token|access|auth|jwt|session)/;
-const UNIT_SUFFIX = /^(.+?)(?:in)?(?:(ms|millis|milliseconds)|secs?|seconds)$/;
+const UNIT_SUFFIX = /^(.+?)(?:in)?(?:(ms|millis|milliseconds)|secs?|seconds?)$/;
 
 const LENGTH =
-  /^(?:expir(?:es?|y|ation)(?:in|after)?|ttl|timetolive|valid(?:for|ityperiod)|life(?:time|span)|maxage|(?:time|seconds)(?:to|until)expir[ey])$/;
+  /^(?:expir(?:es?|y|ation)(?:in|after)?|expiredin|ttl|timetolive|valid(?:for|ityperiod)|life(?:time|span)|maxage|(?:time|seconds)(?:to|until)expir[ey])$/;
 
 const MOMENT =
-  /^(?:expir(?:es?|y|ation)(?:at|on|date|time|datetime|timestamp|utc)|valid(?:until|till|to)|notafter|exp)$/;
+  /^(?:expir(?:es?|ed|y|ation)(?:at|on|date|time|stamp|utc|instant)+|valid(?:until|till|to)|notafter|exp)$/;

@@ -32,7 +32,7 @@ describe('a member that says how long the token lives', () => {
     ...['expireAfter', 'expires', 'expire', 'expiry', 'expiration', 'TTL', 'timeToLive', 'validFor', 'validityPeriod'],
     ...['lifetime', 'lifeSpan', 'maxAge', 'timeToExpire', 'seconds_to_expire', 'seconds_to_expiry'],
     ...['secondsUntilExpiry', 'accessTokenExpiresIn', 'token_ttl', 'jwt_expires_in', 'expires_in_seconds', 'ttl_sec'],
-    ...['ttl-secs', 'expires_at', `${'_'.repeat(54)}expires_in`],
+    ...['expiresInSecond', 'expired_in', 'ttl-secs', 'expires_at', `${'_'.repeat(54)}expires_in`],
   ])('may be called %s', (name) => {
     expect(expiryOf({ [name]: 1_800 })).toBe(HALF_AN_HOUR);
   });
@@ -42,7 +42,16 @@ describe('a member that says how long the token lives', () => {
   });
 
   it.each([
-    ...['refresh_expires_in', 'refresh_expires_at', 'expires_in_access', 'ttl_minutes', 'ttl_ms_left', 'ms'],
+    ...[
+      'expired',
+      'refresh_expired_at',
+      'refresh_expires_in',
+      'refresh_expires_at',
+      'expires_in_access',
+      'ttl_minutes',
+      'ttl_ms_left',
+      'ms',
+    ],
     `${'_'.repeat(55)}expires_in`,
   ])('is not called %s', (name) => expect(expiryOf({ [name]: 1_800 })).toBe('assumed 300'));
 
@@ -107,6 +116,8 @@ describe('a member that says when the token expires', () => {
   it.each([
     ...['expires_at', 'expireAt', 'expiryAt', 'expires_on', 'expireOn', 'expiryDate', 'expirationDate', 'expireDate'],
     ...['expiresDate', 'expirationTime', 'expiryTime', 'expireTime', 'expiryDateTime', 'expiryTimestamp', 'expiresUtc'],
+    // @see FusionAuth/fusionauth-java-client#21
+    ...['tokenExpirationInstant', 'access_token_expired_at', 'ExpiresAtUtc', 'expirationDateUTC', 'expiryTimestampUtc'],
     ...['validUntil', 'validTill', 'valid_to', 'notAfter', 'exp', 'accessTokenExpiresAt', 'expires_in', 'expires'],
   ])('may be called %s', (name) => {
     const units = [1, 1e3, 1e6, 1e9].flatMap((unit) => [end * unit, `${end * unit}`]);
