@@ -27,7 +27,7 @@ const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly s
 const UNASKED = ['--require-approval', 'never'];
 
 /** Arguments with which the CDK changes nothing. */
-const CHANGES_NOTHING = /^(?:-h|--help|--version|--no-execute|--show-template|--method(?:=.*)?)$/;
+const CHANGES_NOTHING = /^(?:-h|--help|--version|--no-execute|--show-template|(?:--method=)?prepare-change-set)$/;
 
 /** A changed line of `listAccess` in the template, as `cdk diff` prints it. */
 const ACCESS_LINE = new RegExp(`^\\[([-+~])\\] Metadata ${ACCESS_KEY}(\\S+): (.*)$`);

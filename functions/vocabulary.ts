@@ -85,7 +85,7 @@ export const FOR_DELETION = /for deletion|(?:was|marked) deleted/;
 
 /** The words of KMS, or of a service about it, for a key that the caller may not use. */
 export const KEY_REFUSED =
-  /^Access to KMS|^The ciphertext refers to a customer master key|not authorized to perform: kms:/;
+  /^Access to KMS|^KMS key access denied|^The ciphertext refers to a customer master key|not authorized to perform: kms:/;
 
 /** The states of a secret: AWS's error, words of its message, and the type of a command's failure. */
 export const SECRET_STATES = [

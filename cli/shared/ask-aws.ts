@@ -45,7 +45,7 @@ export function awsFailure(error: unknown, action: string, region: string | unde
   if (error instanceof Error && error.message === 'Region is missing') {
     return new CommandFailure('aws-region-missing', 'No AWS region is set', 'Pass --region or set AWS_REGION.');
   }
-  const known = denialOf(word, error) ?? KNOWN.find(([names]) => names.test(word));
+  const known = denialOf(word, error, action) ?? KNOWN.find(([names]) => names.test(word));
   // AWS's own refusal, under a name that is not known here.
   const { httpStatusCode: status = 0 } = membersOf(membersOf(error).$metadata);
   const isRefusal = Number(status) >= 400 && Number(status) < 500;
@@ -54,9 +54,11 @@ export function awsFailure(error: unknown, action: string, region: string | unde
   return new CommandFailure(type, `${detail}: ${action}${place} (${word})`, advice);
 }
 
-/** Describes a denial for which AWS names the key, or a kind of policy other than what the role itself lacks. */
-function denialOf(word: string, error: unknown): Known | undefined {
+/** Describes a denial of the profile's role or of the key, or by a kind of policy other than that of the role itself. */
+function denialOf(word: string, error: unknown, action: string): Known | undefined {
   if (!(error instanceof Error) || !ACCESS_DENIED.test(word)) return undefined;
+  // The SDK assumes the role of a profile before the call, and throws AWS's answer in place of that of the call.
+  if (action !== 'sts:AssumeRole' && error.message.includes('sts:AssumeRole')) return ROLE_DENIED;
   if (KEY_REFUSED.test(error.message)) return KEY_DENIED;
   const [, kind = ''] = POLICY_KIND.exec(error.message) ?? [];
   const [, advice] = DENIALS.find(([names]) => names.test(kind)) ?? [];
@@ -79,10 +81,17 @@ type Known = readonly [names: RegExp, type: string, detail: string, advice: stri
 
 const ACCESS_DENIED = /^AccessDenied|^NotAuthorized|^UnauthorizedOperation/;
 
+const ROLE_DENIED: Known = [
+  ACCESS_DENIED,
+  'aws-credentials-denied',
+  'AWS does not let you assume the role of your profile',
+  'Correct role_arn and source_profile, or have the trust policy of the role name you.',
+];
+
 const KEY_DENIED: Known = [
   ACCESS_DENIED,
   'aws-access-denied',
-  'Your AWS identity may not use the key of the secret',
+  'Your AWS identity may not use the key of the secret or the table',
   'It requires kms:Decrypt and kms:GenerateDataKey on that key: policy --operator prints them.',
 ];
 
@@ -111,16 +120,16 @@ const KNOWN: readonly Known[] = [
   ],
   [/^ExpiredToken|^RequestExpired/, 'aws-credentials-expired', 'Your AWS credentials have expired', 'Sign in again.'],
   [
-    /^UnrecognizedClient|^InvalidClientTokenId|Signature|^InvalidAccessKeyId|^MissingAuthenticationToken/,
+    /^UnrecognizedClient|^InvalidClientTokenId|Signature|^InvalidAccessKeyId|^MissingAuth|^ERR_INVALID_CHAR/,
     'aws-credentials-invalid',
     'AWS does not know your AWS credentials',
-    'Check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN come from the same sign-in. An opt-in region takes no token of the global STS endpoint: set AWS_STS_REGIONAL_ENDPOINTS=regional and sign in again.',
+    'Check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN come from the same sign-in, without a line break. An opt-in region takes no token of the global STS endpoint: set AWS_STS_REGIONAL_ENDPOINTS=regional and sign in again.',
   ],
   [
-    /^(?:Credentials|Token)ProviderError$/,
+    /^(?:Credentials|Token)ProviderError$|^InvalidIdentityToken|^IDP/,
     'aws-credentials-missing',
     'No usable AWS credentials were found',
-    'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (aws sso login).',
+    'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (aws sso login). For a profile with MFA: eval "$(aws configure export-credentials --format env)"; unset AWS_PROFILE.',
   ],
   [
     /Throttl|(?:RequestLimit|Throughput)Exceeded|TooManyRequests/,
@@ -132,7 +141,7 @@ const KNOWN: readonly Known[] = [
   [/NotFound/, 'aws-not-found', 'AWS has no resource of this name', 'Is it deployed, in this region?'],
   [/^(?:De|En)cryptionFailure$|^KMS/, 'aws-key-unusable', 'The KMS key of the secret is unusable', 'Is it enabled?'],
   [
-    /^SubscriptionRequired|^OptInRequired/,
+    /^SubscriptionRequired|^OptInRequired|^RegionDisabled/,
     'aws-not-signed-up',
     'This account, or this region of it, is not signed up for the service',
     "Enable the region, or finish the account's registration.",

@@ -73,6 +73,14 @@ describe('npm run deploy', () => {
     expect({ exitCode, runs: state.runs }).toEqual({ exitCode: 3, runs: [] });
     expect(told.at(-1)).toContain('docs/deploy.md, "When a deployment fails"');
   });
+
+  // @see aws/copilot-cli#2544, aws/aws-dotnet-deploy#689
+  it('says that CloudFormation goes on when Ctrl-C ends the CDK', async () => {
+    const { deployTo, state } = await startWorld();
+    const { exitCode, told } = await deployTo(DEV, { cdkExitCode: 'interrupted' });
+    expect({ exitCode, runs: state.runs }).toEqual({ exitCode: 130, runs: [] });
+    expect(told.at(-1)).toMatch(/^CloudFormation continues what it has begun: .*cancel-update-stack/);
+  });
 });
 
 const OWN = { 'token-broker-prod': 50, 'token-broker-health-prod': 10 };
@@ -276,15 +284,20 @@ async function startWorld(world: World = {}) {
     /** Runs a deployment, with a CDK that only ends. */
     async deployTo(
       environment: typeof DEV,
-      { cdkExitCode = 0, typed }: { readonly cdkExitCode?: number; readonly typed?: string | undefined } = {},
+      {
+        cdkExitCode = 0,
+        typed,
+      }: { readonly cdkExitCode?: number | 'interrupted'; readonly typed?: string | undefined } = {},
     ) {
       const keyboard = typed === undefined ? undefined : keyboardOf([['[y/N] ', typed]]);
-      const { shell, output } = openShell(env, keyboard);
+      const { shell, output, interrupt } = openShell(env, keyboard);
       const toldTo = () => output.stderr.trimEnd().split('\n');
       let atCdk: { readonly toldBefore: readonly string[]; readonly found: Stack | undefined } | undefined;
       const exitCode = await deploy(shell, environment, async () => {
         atCdk = { toldBefore: toldTo(), found: state.stack };
-        return cdkExitCode;
+        if (cdkExitCode !== 'interrupted') return cdkExitCode;
+        interrupt();
+        return 1;
       });
       return { exitCode, told: toldTo(), stdout: output.stdout, toldBefore: undefined, ...atCdk };
     },

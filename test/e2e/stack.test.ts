@@ -43,18 +43,30 @@ describe('npm run deploy, diff and bootstrap', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk diff TokenBroker-dev --exclusively --help\n' });
   });
 
-  // @see aws/aws-cdk#1599, aws/aws-cdk#15481
-  it('do nothing when the session has ended, and name no missing right', async () => {
-    const { url } = await startAws(() => refused('ExpiredToken', 403));
-    const said = /^error: Your AWS credentials have expired: .*\. Sign in again\. Nothing was done\.\n$/;
+  it.each([
+    // @see aws/aws-cdk#1599, aws/aws-cdk#15481
+    ['the session has ended', 'ExpiredToken', /^error: Your AWS credentials have expired: .*\. Sign in again\. Nothing /],
+    // @see aws/aws-cli#7216
+    ['the role of the profile is denied', 'AccessDenied', /^error: AWS does not let you .* Nothing was done\.\n$/],
+  ])('do nothing when %s, and name no missing right', async (_, word, said) => {
+    const { url } = await startAws(() => refused(word, 403, 'User: x is not authorized to perform: sts:AssumeRole'));
     expect(await run(['deploy', 'dev'], { ...ISOLATED, AWS_ENDPOINT_URL_STS: url })).toEqual(ended(1, '', said));
+  });
+
+  // @see aws-samples/aws-genai-llm-chatbot#445
+  it('take --method=prepare-change-set for a look, which needs no credentials', async () => {
+    const env = { HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true' };
+    const { stderr } = await run(['deploy', 'dev', '--method=prepare-change-set', '--app', 'false'], env);
+    expect(stderr).toMatch(/^> cdk deploy TokenBroker-dev /);
   });
 
   const USAGE = 'npm run bootstrap|diff|deploy -- <environment>, one of dev, staging, prod';
   const MISTYPED = "error: unknown option '--setings' (Did you mean --settings?)\n";
 
   it.each<[what: string, args: string, exitCode: number, said: string | RegExp, env?: NodeJS.ProcessEnv]>([
-    ['without credentials', 'bootstrap dev', 1, /^error: No usable AWS .*aws sso login\)\. Nothing was done\.\n$/],
+    // @see aws/aws-cdk#32312, a profile with MFA
+    ['without credentials', 'bootstrap dev', 1, /^error: No usable AWS .*export-credentials .* Nothing was done\.\n$/],
+    ['without credentials for --method=direct', 'deploy dev --method=direct', 1, /^error: No usable AWS .* Nothing was/],
     ['in an unknown environment', 'deploy toString', 2, `error: there is no environment "toString": ${USAGE}\n`],
     [
       'with --settings without a file',

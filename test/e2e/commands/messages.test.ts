@@ -52,9 +52,14 @@ describe('a failure of AWS', () => {
     ['ResourceNotFoundException', 'aws-not-found'],
     ['KMSAccessDeniedException', 'aws-key-unusable'],
     ['IncompleteSignature', 'aws-credentials-invalid'],
+    // @see serverless/serverless#5168, a key that ends in a line break
+    ['ERR_INVALID_CHAR', 'aws-credentials-invalid'],
+    // @see namespacelabs/foundation#801
+    ['InvalidIdentityTokenException', 'aws-credentials-missing'],
     // @see aws-amplify/amplify-cli#4446 and webiny/webiny-js#1517
     ['OptInRequired', 'aws-not-signed-up'],
     ['SubscriptionRequiredException', 'aws-not-signed-up'],
+    ['RegionDisabledException', 'aws-not-signed-up'],
     ['TimeoutError', 'aws-unavailable'],
     ['AbortError', 'aborted'],
   ])('%s is "%s"', (name, type) => {
@@ -88,14 +93,27 @@ describe('a failure of AWS', () => {
       undefined,
       /kms:GenerateDataKey on that key/,
     ],
+    // @see aws/aws-cdk#10010, the words of DynamoDB
+    ['KMS key access denied error: The ciphertext', undefined, /kms:GenerateDataKey on that key/],
   ])('%s names the kind of policy, and repeats nothing else', (words, kind, advice) => {
     const error = Object.assign(new Error(`User: marked ${words}`), { name: 'AccessDeniedException' });
-    if (/^(?:Access|The) /.test(words)) error.message = words;
+    if (/^(?:Access|KMS|The) /.test(words)) error.message = words;
     const failure = awsFailure(error, ...ASKED);
     expect(failure).toMatchObject({ type: 'aws-access-denied', advice: expect.stringMatching(advice) });
     expect(failure.detail.includes('policy') || failure.detail.includes('boundary')).toBe(kind !== undefined);
     expect(failure.detail).toContain(kind ?? '');
     expect(failure.detail).not.toContain('marked');
+  });
+
+  // @see aws/aws-cli#7216
+  it.each([
+    ['secretsmanager:ListSecrets', 'aws-credentials-denied', /trust policy/],
+    ['sts:AssumeRole', 'aws-access-denied', /policy --operator/],
+  ])('to assume the role of a profile is none of %s', (action, type, advice) => {
+    const message = 'User: marked is not authorized to perform: sts:AssumeRole on resource: marked';
+    const failure = awsFailure(Object.assign(new Error(message), { name: 'AccessDenied' }), action, 'eu-west-1');
+    expect(failure).toMatchObject({ type, advice: expect.stringMatching(advice) });
+    expect(failure.message).not.toContain('marked');
   });
 
   it.each([
