@@ -16,6 +16,7 @@ import { expiresTag, NAME_PATTERN, SECRET_STATES, type SecretStage, secretPrefix
 import { isRefused, openClient } from './ask-aws.ts';
 import { type ClientSecret, type DatedSecret, nearestNames, versionWith } from './client-secret.ts';
 import type { CommandOptions } from './operate.ts';
+import { settingsOf } from './settings.ts';
 
 /** The clients' secrets of an environment, with every operation on them that the commands use. */
 export type Secrets = ReturnType<typeof openSecrets>;
@@ -75,13 +76,18 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
 
     /** Creates a secret. AWS makes its first version current at once. */
     async create(name: string, { versionId, text, services, expiries }: NewVersion, kmsKeyId: string | undefined) {
+      // An organization may deny a secret without its tags.
+      const ownTags = Object.entries(settingsOf(options.environment)?.tags ?? {}).map(([Key, Value]) => ({
+        Key,
+        Value,
+      }));
       const secret = {
         Name: `${prefix}${name}`,
         Description: `Credential of the client ${name}, for the token broker`,
         ClientRequestToken: versionId,
         SecretString: text.reveal(),
         ...(kmsKeyId !== undefined && { KmsKeyId: kmsKeyId }),
-        Tags: [{ Key: SERVICES_TAG, Value: services }, ...versionTags(versionId, services, expiries)],
+        Tags: [{ Key: SERVICES_TAG, Value: services }, ...versionTags(versionId, services, expiries), ...ownTags],
       };
       await client.createSecret(secret, send);
       return 'AWSCURRENT' as const;

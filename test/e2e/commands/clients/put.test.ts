@@ -232,6 +232,14 @@ describe('client put', () => {
     expect(await world.run(create('initech'), { input: NEW, env: unheard })).toEqual(ended(1, '', unasked));
   });
 
+  // @see cachix/secretspec#133
+  it('tags a new secret as the stack: an organization may deny a secret without its tags', async ({ world }) => {
+    writeSettings({ dev: { ...environments.dev, tags: { 'cost-centre': '4711' } } });
+    await world.run(PUT_IN_DEV, { input: NEW });
+    const { Tags } = await world.secretsManager.send(new DescribeSecretCommand({ SecretId: 'token-broker/dev/new' }));
+    expect(Tags).toContainEqual({ Key: 'cost-centre', Value: '4711' });
+  });
+
   it('says before it stores the first version of a secret that it is in use at once, untried', async ({ world }) => {
     await world.secretsManager.send(new CreateSecretCommand({ Name: 'token-broker/local/globex' }));
     const { stdout, stderr } = await world.run(PUT.replace('acme', 'globex'), { input: WRONG });
