@@ -81,7 +81,8 @@ async function signedInAccount(region: string): Promise<string | CommandFailure 
   const { profile } = parseArgs({ args: rest, options: { profile: { type: 'string' } }, strict: false }).values;
   if (typeof profile === 'string') process.env.AWS_PROFILE = profile;
   try {
-    const requestHandler = { connectionTimeout: 2_000, requestTimeout: 3_000, throwOnRequestTimeout: true };
+    const limits = { connectionTimeout: 2_000, requestTimeout: 3_000, throwOnRequestTimeout: true };
+    const requestHandler = { ...limits, httpsAgent: { proxyEnv: process.env } };
     const sts = new STSClient({ region, maxAttempts: 2, requestHandler });
     return (await sts.send(new GetCallerIdentityCommand({}))).Account;
   } catch (error) {

@@ -78,7 +78,11 @@ export function awsConfig(shell: Shell, options: CommandOptions, service: StandI
     ...(endpoint && { endpoint }),
     credentials,
     maxAttempts: 5,
-    requestHandler: { connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
+    // The SDK heeds `HTTPS_PROXY` only if told, unlike the AWS CLI and the CDK.
+    requestHandler: {
+      ...{ connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
+      httpsAgent: { proxyEnv: env },
+    },
   };
 }
 

@@ -47,6 +47,9 @@ export function processShell(): Shell {
 
 const REPEATED_SIGNAL_MS = 500;
 
+/** The SDK heeds `HTTPS_PROXY` only if told, unlike the AWS CLI and the CDK. */
+const BEHIND_PROXY = { clientConfig: { requestHandler: { httpsAgent: { proxyEnv: process.env } } } };
+
 /** Loads the standard chain when first needed. The chain may search for minutes, and ignores signals. */
 function standardCredentials(signal: AbortSignal): Shell['credentials'] {
   const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
@@ -54,7 +57,7 @@ function standardCredentials(signal: AbortSignal): Shell['credentials'] {
   aborted.catch(() => undefined);
   let chain: Promise<Shell['credentials']> | undefined;
   return async (properties) => {
-    chain ??= import('@aws-sdk/credential-provider-node').then(({ defaultProvider }) => defaultProvider());
+    chain ??= import('@aws-sdk/credential-provider-node').then(({ defaultProvider }) => defaultProvider(BEHIND_PROXY));
     return Promise.race([(await chain)(properties), aborted]);
   };
 }

@@ -1,8 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, openSync } from 'node:fs';
+import { existsSync, openSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import { describe, expect, onTestFinished } from 'vitest';
 import { runs } from '../../support/aws/signers.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { issued } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith } from '../../unit/client/loopback-server.ts';
 import {
@@ -13,9 +17,18 @@ import {
   ISOLATED,
   keyboardOf,
   PROGRAM,
+  runProgram,
   startCommandLine,
 } from './shared/command-line.ts';
 import { it, NEW } from './shared/operator-world.ts';
+
+/** A profile whose role is assumed with the keys of another. */
+const PROFILES = `[profile ops]
+role_arn = arn:aws:iam::111111111111:role/ops
+source_profile = base
+[profile base]
+aws_access_key_id = AKIDEXAMPLE
+aws_secret_access_key = x`;
 
 /** The program of util-linux that plays a terminal. */
 const TERMINAL = ['script', '--quiet', '--return', '--command'] as const;
@@ -46,6 +59,26 @@ describe('the command line as a process of its own', () => {
     const loaded = stderr.split('\n').filter((line) => line.startsWith('loads '));
     expect(loaded).toContainEqual(expect.stringMatching(new RegExp(`/${args[0]}[\\w/]*\\.ts$`)));
     expect(loaded.filter((line) => others.test(line))).toEqual([]);
+  });
+
+  // @see go-to-k/cdkd#2388
+  it.for<readonly [program: string, args: string, variables: object, host: string]>([
+    [PROGRAM, 'client list --environment dev', ISOLATED, 'secretsmanager'],
+    [PROGRAM, 'client list --environment dev', { AWS_PROFILE: 'ops' }, 'sts'],
+    ['bin/stack.ts', 'diff dev --help', ISOLATED, 'sts'],
+  ])('reaches AWS through HTTPS_PROXY, as the AWS CLI does: %s %s', async ([program, args, variables, host]) => {
+    const tunnels: string[] = [];
+    const proxy = createServer().on('connect', ({ url = '' }, socket) => {
+      tunnels.push(url);
+      socket.end('HTTP/1.1 503 Service Unavailable\r\n\r\n');
+    });
+    onTestFinished(() => void proxy.close());
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    const AWS_CONFIG_FILE = path.join(temporaryFolder(), 'config');
+    writeFileSync(AWS_CONFIG_FILE, PROFILES);
+    const HTTPS_PROXY = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    await runProgram(program, args.split(' '), { env: { ...variables, AWS_CONFIG_FILE, HTTPS_PROXY } });
+    expect(new Set(tunnels)).toEqual(new Set([`${host}.eu-west-1.amazonaws.com:443`]));
   });
 
   it('finds its AWS credentials as the SDK does', async ({ world }) => {
