@@ -90,7 +90,8 @@ function load(file: string): unknown {
     const [reason] = message.replace(/^.*\.json: |, \.*".*(?= is not valid JSON$)/gs, '').split('\n', 1);
     // npm init writes "type": "commonjs", with which Node takes a file .ts for a script.
     const isScript = place.endsWith('.ts') && /^Unexpected token 'export'|^Cannot use import statement/.test(message);
-    const advice = isScript ? `. Its package.json makes it CommonJS: name it ${basename(place, '.ts')}.mts` : '';
+    const byType = message.includes('not provide an export named') ? '. A type needs import type' : '';
+    const advice = isScript ? `. Its package.json makes it CommonJS: name it ${basename(place, '.ts')}.mts` : byType;
     const where = line === undefined ? '' : `, line ${line}`;
     throw new SettingsError(`The file cannot be loaded${where}: ${reason}${advice}`);
   }

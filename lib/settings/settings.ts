@@ -34,8 +34,11 @@ const place = {
 
 const concurrency = z.int().min(0).max(10_000);
 
-/** A list of at most three roles, the limit of a filter of CloudWatch Logs. */
-const fewRoles = listOf(text(roleArnFault)).max(3).default([]);
+/** A list of at most three roles that fit into a filter of CloudWatch Logs. */
+const fewRoles = listOf(text(roleArnFault))
+  .max(3)
+  .refine((roles) => roles.join('').length <= 470, { error: 'must have at most 470 characters in all' })
+  .default([]);
 
 /** Matches the ARN of a key, not of an alias. */
 const KEY_ARN =
@@ -107,8 +110,10 @@ const further = {
       all: z.boolean().default(false),
     })
     .optional(),
-  // More tags on every resource, such as a cost centre. The two tags of the stack cannot be overridden.
-  tags: recordOf(tagFault, text(tagValueFault)).default({}),
+  // More tags on every resource and new secret, such as a cost centre. The two tags of the stack cannot be overridden.
+  tags: recordOf(tagFault, text(tagValueFault))
+    .refine((tags) => Object.keys(tags).length <= 40, { error: 'must be at most 40: a secret needs ten of its 50' })
+    .default({}),
   // The key that an earlier stack of this environment left behind. By default, the stack creates a key.
   keyArn: like(KEY_ARN, 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>').optional(),
 };
@@ -179,11 +184,23 @@ function readEnvironment(name: string, input: unknown, folder: string) {
     ...nameFaults(name),
     ...faults,
     ...accessRuleFaults(input),
+    ...unsetVariables(input),
     ...(data === undefined ? [] : faultsBetween(data)),
   ].map((fault) => ({ ...fault, path: ['environments', name, ...fault.path] }));
   const environment: Environment | undefined =
     all.length > 0 || data === undefined ? undefined : { name, folder, ...data };
   return { environment, faults: all };
+}
+
+/** Returns the places of texts like `https://auth.undefined.example.com`, made from a variable that is not set. */
+function unsetVariables(input: unknown, path: Fault['path'] = []): readonly Fault[] {
+  if (typeof input !== 'object' || input === null) {
+    return /\bundefined\b/.test(`${input ?? ''}`)
+      ? [{ path, reason: 'contains undefined: is a variable not set?' }]
+      : [];
+  }
+  const steps = Object.entries(input).map(([name, value]) => [Array.isArray(input) ? Number(name) : name, value]);
+  return steps.flatMap(([step, value]) => unsetVariables(value, [...path, step]));
 }
 
 /** Checks the name of an environment, which is a part of the names of secrets, functions and the stack. */
@@ -200,6 +217,8 @@ function nameFaults(name: string): readonly Fault[] {
 /** Returns the contradictions between settings that are valid on their own. */
 function faultsBetween(settings: Omit<Environment, 'name' | 'folder'>): readonly Fault[] {
   const { account, region, keyArn, logDestinationArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
+  const single = Object.entries(settings.services).filter(([, { singleActiveToken }]) => singleActiveToken);
+  const named = [...Object.keys(settings.services), ...single.map(([name]) => name)].join(' ').length;
   const accounts = callerAccounts(settings.accessRules).length;
   // As the CDK indents it in the template.
   const listing = JSON.stringify({ Metadata: listAccess(settings.accessRules) }, undefined, 1);
@@ -215,6 +234,11 @@ function faultsBetween(settings: Omit<Environment, 'name' | 'folder'>): readonly
       'accessRules',
       listed > MAX_LISTED_KILOBYTES,
       `list ${listed} kB of clients, and the template of CloudFormation has room for ${MAX_LISTED_KILOBYTES}: name fewer clients in a rule, or 'all'`,
+    ],
+    [
+      'services',
+      named > MAX_NAMED,
+      `have ${named} characters in their names (twice with singleActiveToken), more than the ${MAX_NAMED} that fit into the variables of a function`,
     ],
     [
       'callers',
@@ -246,6 +270,9 @@ function renamed({ input }: { readonly input?: unknown }): string | undefined {
   const name = RENAMED_ALARMS.get(input);
   return name && `is now called '${name}': write that name`;
 }
+
+/** Lambda accepts 4 kB of variables. */
+const MAX_NAMED = 3_300;
 
 /** CloudFormation accepts 1 000 kB. The resources take 150, and 100 are left for what follows. */
 const MAX_LISTED_KILOBYTES = 750;

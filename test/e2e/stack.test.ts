@@ -45,7 +45,11 @@ describe('npm run deploy, diff and bootstrap', () => {
 
   it.each([
     // @see aws/aws-cdk#1599, aws/aws-cdk#15481
-    ['the session has ended', 'ExpiredToken', /^error: Your AWS credentials have expired: .*\. Sign in again\. Nothing /],
+    [
+      'the session has ended',
+      'ExpiredToken',
+      /^error: Your AWS credentials have expired: .*\. Sign in again\. Nothing /,
+    ],
     // @see aws/aws-cli#7216
     ['the role of the profile is denied', 'AccessDenied', /^error: AWS does not let you .* Nothing was done\.\n$/],
   ])('do nothing when %s, and name no missing right', async (_, word, said) => {
@@ -66,7 +70,12 @@ describe('npm run deploy, diff and bootstrap', () => {
   it.each<[what: string, args: string, exitCode: number, said: string | RegExp, env?: NodeJS.ProcessEnv]>([
     // @see aws/aws-cdk#32312, a profile with MFA
     ['without credentials', 'bootstrap dev', 1, /^error: No usable AWS .*export-credentials .* Nothing was done\.\n$/],
-    ['without credentials for --method=direct', 'deploy dev --method=direct', 1, /^error: No usable AWS .* Nothing was/],
+    [
+      'without credentials for --method=direct',
+      'deploy dev --method=direct',
+      1,
+      /^error: No usable AWS .* Nothing was/,
+    ],
     ['in an unknown environment', 'deploy toString', 2, `error: there is no environment "toString": ${USAGE}\n`],
     [
       'with --settings without a file',

@@ -45,6 +45,13 @@ describe('the file of the settings', () => {
     ['with an enum', 'a.ts', 'export enum Place { Here }', /loaded, line 1: TypeScript enum is not supported/],
     ['that throws', 'a.ts', "throw new Error('No account\\nhere');", 'The file cannot be loaded: No account'],
     ['with another file that is not there', 'a.ts', "import './no.ts';", /loaded: Cannot find module '\/.*no\.ts' /],
+    // @see nodejs/node#58503
+    [
+      'that imports a type as a value',
+      'a.ts',
+      "import { OfNobody } from 'node:fs';\nexport const environments: OfNobody = {};",
+      /does not provide an export named 'OfNobody'\. A type needs import type$/,
+    ],
     ['below node_modules', 'node_modules/a/a.ts', WITHOUT, /Stripping types is currently unsupported .* node_modules/],
     ['with broken JSON', 'a.json', '{"environments":{"a":"marked",}}', /loaded: Expected .* \(line 1 column \d+\)$/],
     ['with JSON that is no JSON', 'a.json', 'marked', /loaded: Unexpected token '.' is not valid JSON$/],

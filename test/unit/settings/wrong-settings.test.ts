@@ -34,6 +34,9 @@ type Row = readonly [path: string, fault: string, ...values: readonly unknown[]]
 const environment: readonly Row[] = [
   ['region', ': must be an AWS region with Lambda Function URLs, such as eu-west-1', 'Europe'],
   ['account', ': must be 12 digits in quotes', '11111111111', 'a111111111111', '111111111111a'],
+  // @see aws-amplify/amplify-backend#2259
+  ['health/notify', '[0]: contains undefined: is a variable not set?', ['undefined@example.com']],
+  [`${SERVICE}/authUrl`, ': contains undefined: is a variable not set?', 'https://auth-undefined.example.com'],
   ['acount', ': is not a known member (known: account, region, services, …', '1'],
   ['services', ': must have at least one service', {}],
   ['services/all', ": must not be named 'all'", { authUrl: 'https://auth.example.com' }],
@@ -58,11 +61,15 @@ const environment: readonly Row[] = [
   ['slo', '.withinMs: must be at most 15000', { answered: 95, withinMs: 15_001 }],
   ['trail', ": must be 'off' or an object with sealingKeyWriters and secretPolicyWriters", true],
   ['trail/sealingKeyWriters', ': must have at most 3', ['d', 'e', 'f', 'g'].map((name) => `${ROLE}-${name}`)],
+  // @see hashicorp/terraform-provider-aws#2099
+  ['trail/secretPolicyWriters', ': must have at most 470 characters in all', [`${ROLE}/${'p'.repeat(440)}/x`]],
   ['trail/secretPolicyWriters', `[0]: must be the ARN of an IAM role: ${ROLE_FORM}`, ['me']],
   ['tags', '.Environment: is a tag that the stack sets itself (case is ignored)', { Environment: 'x' }],
   ['tags', '["aws:team"]: must not begin with aws:', { 'aws:team': 'x' }],
   ['tags', ': must not have names that differ only by case: IAM treats them as the same name', { t: 'a', T: 'b' }],
   ['tags', '[""]: must have a name', { '': 'x' }],
+  // @see aws/aws-cdk#7612
+  ['tags', ': must be at most 40: a secret needs ten of its 50', Object.fromEntries(idsOf(41).map((id) => [id, 'x']))],
   ['tags/team', ': must be at most 128 of: letters, digits, space, _ . : / = + - @', 'a,b'],
   ['callers', ": must be 'accounts' without principalOrgId, …", 'organization'],
   ['vpc', '.subnetIds: must be a list', { ...VPC, subnetIds: 'subnet-0123456789abcdef0' }],
@@ -243,6 +250,19 @@ describe('wrong settings', () => {
       "accessRules: name 26 accounts, more than the 25 that fit into the policy of the function: callers: 'organization' has no such limit",
     ]);
     expect(faults(200, 1, { callers: 'organization', principalOrgId: 'o-a1b2c3d4e5' })).toEqual([]);
+  });
+
+  // @see github-aws-runners/terraform-aws-github-runner#3594
+  it('name more services than fit into the variables of a function', () => {
+    const faults = (service: object) => {
+      const names = Array.from({ length: 110 }, (_, index) => [`merchant-payments-${index + 100}`, service]);
+      return faultsOf({ ...exampleForm(), accessRules: [], services: Object.fromEntries(names) });
+    };
+    const authUrl = 'https://auth.example.com';
+    expect(faults({ authUrl })).toEqual([]);
+    expect(faults({ authUrl, singleActiveToken: true })).toEqual([
+      'services: have 4839 characters in their names (twice with singleActiveToken), more than the 3300 that fit into the variables of a function',
+    ]);
   });
 
   it('list more clients than the template of CloudFormation has room for', () => {
