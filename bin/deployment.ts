@@ -22,14 +22,12 @@ export function deploy(shell: Shell, environment: Environment, runCdk: () => Pro
     if (!isFirst && !(await hasProvisionedInstances(shell, environment, opened))) return 2;
     const exitCode = await runCdk();
     if (exitCode === 0) return await proveDeployed(shell, environment, isFirst);
-    // Ctrl-C ends the CDK's process, too.
     note(shell, shell.signal.aborted ? GOES_ON : 'What to do now: docs/deploy.md, "When a deployment fails".');
     return shell.signal.aborted ? INTERRUPTED : exitCode;
   });
 }
 
-const GOES_ON =
-  'CloudFormation continues what it has begun: wait until it has ended, and deploy again. aws cloudformation cancel-update-stack undoes an update.';
+const GOES_ON = 'CloudFormation goes on: wait for its end, or run aws cloudformation cancel-update-stack.';
 
 /** Returns the exit code of `work`, or that of its failure, which it prints. */
 export async function explained(shell: Shell, work: () => Promise<number>): Promise<number> {

@@ -7,7 +7,7 @@ import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { awsFailure } from '../cli/shared/ask-aws.ts';
 import { useSettings } from '../cli/shared/settings-option.ts';
 import { CommandFailure } from '../client/commands/failure.ts';
-import { endProcess, processShell } from '../client/commands/shell.ts';
+import { endProcess, PROXIED, processShell } from '../client/commands/shell.ts';
 import { parseJsonObject } from '../functions/broker/json.ts';
 import { ACCESS_KEY } from '../lib/settings/access-rules.ts';
 import { stackName } from '../lib/settings/names.ts';
@@ -81,8 +81,7 @@ async function signedInAccount(region: string): Promise<string | CommandFailure 
   const { profile } = parseArgs({ args: rest, options: { profile: { type: 'string' } }, strict: false }).values;
   if (typeof profile === 'string') process.env.AWS_PROFILE = profile;
   try {
-    const limits = { connectionTimeout: 2_000, requestTimeout: 3_000, throwOnRequestTimeout: true };
-    const requestHandler = { ...limits, httpsAgent: { proxyEnv: process.env } };
+    const requestHandler = { ...PROXIED, connectionTimeout: 2_000, requestTimeout: 3_000, throwOnRequestTimeout: true };
     const sts = new STSClient({ region, maxAttempts: 2, requestHandler });
     return (await sts.send(new GetCallerIdentityCommand({}))).Account;
   } catch (error) {

@@ -45,26 +45,24 @@ export function awsFailure(error: unknown, action: string, region: string | unde
   if (error instanceof Error && error.message === 'Region is missing') {
     return new CommandFailure('aws-region-missing', 'No AWS region is set', 'Pass --region or set AWS_REGION.');
   }
-  const known = denialOf(word, error, action) ?? KNOWN.find(([names]) => names.test(word));
   // AWS's own refusal, under a name that is not known here.
   const { httpStatusCode: status = 0 } = membersOf(membersOf(error).$metadata);
   const isRefusal = Number(status) >= 400 && Number(status) < 500;
-  const [, type, detail, advice] = known ?? (isRefusal ? REFUSED : UNAVAILABLE);
+  const [, ...known] = KNOWN.find(([names]) => names.test(word)) ?? [/./, ...(isRefusal ? REFUSED : UNAVAILABLE)];
+  const [type, detail, advice] = denialOf(word, error, action) ?? known;
   const place = region === undefined ? '' : ` in ${region}`;
   return new CommandFailure(type, `${detail}: ${action}${place} (${word})`, advice);
 }
 
 /** Describes a denial of the profile's role or of the key, or by a kind of policy other than that of the role itself. */
-function denialOf(word: string, error: unknown, action: string): Known | undefined {
+function denialOf(word: string, error: unknown, action: string): Cause | undefined {
   if (!(error instanceof Error) || !ACCESS_DENIED.test(word)) return undefined;
   // The SDK assumes the role of a profile before the call, and throws AWS's answer in place of that of the call.
   if (action !== 'sts:AssumeRole' && error.message.includes('sts:AssumeRole')) return ROLE_DENIED;
   if (KEY_REFUSED.test(error.message)) return KEY_DENIED;
   const [, kind = ''] = POLICY_KIND.exec(error.message) ?? [];
   const [, advice] = DENIALS.find(([names]) => names.test(kind)) ?? [];
-  return advice === undefined
-    ? undefined
-    : [ACCESS_DENIED, 'aws-access-denied', `AWS denies this to your identity (${kind})`, advice];
+  return advice ? ['aws-access-denied', `AWS denies this to your identity (${kind})`, advice] : undefined;
 }
 
 /** Returns whether AWS refused or failed, so that a command may continue. Ctrl-C ends every command. */
@@ -77,19 +75,17 @@ export function isDenied(error: unknown): error is CommandFailure {
   return isRefused(error) && error.type === 'aws-access-denied';
 }
 
-type Known = readonly [names: RegExp, type: string, detail: string, advice: string];
+type Cause = readonly [type: string, detail: string, advice: string];
 
 const ACCESS_DENIED = /^AccessDenied|^NotAuthorized|^UnauthorizedOperation/;
 
-const ROLE_DENIED: Known = [
-  ACCESS_DENIED,
+const ROLE_DENIED: Cause = [
   'aws-credentials-denied',
   'AWS does not let you assume the role of your profile',
   'Correct role_arn and source_profile, or have the trust policy of the role name you.',
 ];
 
-const KEY_DENIED: Known = [
-  ACCESS_DENIED,
+const KEY_DENIED: Cause = [
   'aws-access-denied',
   'Your AWS identity may not use the key of the secret or the table',
   'It requires kms:Decrypt and kms:GenerateDataKey on that key: policy --operator prints them.',
@@ -105,7 +101,7 @@ const DENIALS: readonly (readonly [kind: RegExp, advice: string])[] = [
   [/identity-based/, 'A policy of your own role denies it: use another role.'],
 ];
 
-const KNOWN: readonly Known[] = [
+const KNOWN: readonly (readonly [names: RegExp, ...cause: Cause])[] = [
   [
     /^NoStandIn$/,
     'aws-stand-in',
@@ -137,6 +133,8 @@ const KNOWN: readonly Known[] = [
     'AWS throttles this account',
     'Try again in a moment.',
   ],
+  [/^ResourceConflict/, 'aws-busy', 'AWS is still changing the resource', 'Try again in a moment.'],
+  [/^MalformedPolicy/, 'aws-refused', 'AWS refuses the policy', 'Does it name a role that was deleted? Remove it.'],
   [/LimitExceeded|QuotaExceeded/, 'aws-quota', 'A quota of AWS is used up', 'Try again later, or have it raised.'],
   [/NotFound/, 'aws-not-found', 'AWS has no resource of this name', 'Is it deployed, in this region?'],
   [/^(?:De|En)cryptionFailure$|^KMS/, 'aws-key-unusable', 'The KMS key of the secret is unusable', 'Is it enabled?'],
@@ -148,15 +146,9 @@ const KNOWN: readonly Known[] = [
   ],
 ];
 
-const REFUSED: Known = [
-  /./,
-  'aws-refused',
-  'AWS refuses the request as it is',
-  'The same call with the AWS CLI shows why.',
-];
+const REFUSED: Cause = ['aws-refused', 'AWS refuses the request as it is', 'The same call with the AWS CLI shows why.'];
 
-const UNAVAILABLE: Known = [
-  /./,
+const UNAVAILABLE: Cause = [
   'aws-unavailable',
   'AWS returned no usable answer',
   'Check your network and the region, then try again. A change may have been made all the same.',

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { type About, aborted, explainFailure } from '../../client/commands/failure.ts';
 import { parseRegion, TO_LOCAL } from '../../client/commands/options.ts';
 import { note, printJson } from '../../client/commands/output.ts';
-import type { Shell } from '../../client/commands/shell.ts';
+import { PROXIED, type Shell } from '../../client/commands/shell.ts';
 import { LOCAL_ENVIRONMENT } from '../../lib/settings/names.ts';
 import { checkService, settingsOf } from './settings.ts';
 
@@ -78,11 +78,7 @@ export function awsConfig(shell: Shell, options: CommandOptions, service: StandI
     ...(endpoint && { endpoint }),
     credentials,
     maxAttempts: 5,
-    // The SDK heeds `HTTPS_PROXY` only if told, unlike the AWS CLI and the CDK.
-    requestHandler: {
-      ...{ connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
-      httpsAgent: { proxyEnv: env },
-    },
+    requestHandler: { ...PROXIED, connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
   };
 }
 

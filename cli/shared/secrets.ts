@@ -74,20 +74,16 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       return { ...secret, dates };
     },
 
-    /** Creates a secret. AWS makes its first version current at once. */
+    /** Creates a secret, with the tags that an organization may require. AWS makes its first version current at once. */
     async create(name: string, { versionId, text, services, expiries }: NewVersion, kmsKeyId: string | undefined) {
-      // An organization may deny a secret without its tags.
-      const ownTags = Object.entries(settingsOf(options.environment)?.tags ?? {}).map(([Key, Value]) => ({
-        Key,
-        Value,
-      }));
+      const tags = Object.entries({ ...settingsOf(options.environment)?.tags, [SERVICES_TAG]: services });
       const secret = {
         Name: `${prefix}${name}`,
         Description: `Credential of the client ${name}, for the token broker`,
         ClientRequestToken: versionId,
         SecretString: text.reveal(),
         ...(kmsKeyId !== undefined && { KmsKeyId: kmsKeyId }),
-        Tags: [{ Key: SERVICES_TAG, Value: services }, ...versionTags(versionId, services, expiries), ...ownTags],
+        Tags: [...tags.map(([Key, Value]) => ({ Key, Value })), ...versionTags(versionId, services, expiries)],
       };
       await client.createSecret(secret, send);
       return 'AWSCURRENT' as const;

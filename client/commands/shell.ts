@@ -48,7 +48,8 @@ export function processShell(): Shell {
 const REPEATED_SIGNAL_MS = 500;
 
 /** The SDK heeds `HTTPS_PROXY` only if told, unlike the AWS CLI and the CDK. */
-const BEHIND_PROXY = { clientConfig: { requestHandler: { httpsAgent: { proxyEnv: process.env } } } };
+export const PROXIED = { httpsAgent: { proxyEnv: process.env } };
+const OPTIONS = { clientConfig: { requestHandler: PROXIED } };
 
 /** Loads the standard chain when first needed. The chain may search for minutes, and ignores signals. */
 function standardCredentials(signal: AbortSignal): Shell['credentials'] {
@@ -57,7 +58,7 @@ function standardCredentials(signal: AbortSignal): Shell['credentials'] {
   aborted.catch(() => undefined);
   let chain: Promise<Shell['credentials']> | undefined;
   return async (properties) => {
-    chain ??= import('@aws-sdk/credential-provider-node').then(({ defaultProvider }) => defaultProvider(BEHIND_PROXY));
+    chain ??= import('@aws-sdk/credential-provider-node').then(({ defaultProvider }) => defaultProvider(OPTIONS));
     return Promise.race([(await chain)(properties), aborted]);
   };
 }

@@ -4,7 +4,8 @@ import { NAME_PATTERN } from '../../functions/vocabulary.ts';
 /** A schema for strings in which `faultOf` finds no fault. */
 export function text(faultOf: FaultOf) {
   return z.string().superRefine((value, context) => {
-    const reason = faultOf(value);
+    const reason =
+      faultOf(value) ?? (/\bundefined\b/.test(value) ? 'contains undefined: is a variable unset?' : undefined);
     if (reason !== undefined) context.addIssue(reason);
   });
 }

@@ -34,11 +34,8 @@ const place = {
 
 const concurrency = z.int().min(0).max(10_000);
 
-/** A list of at most three roles that fit into a filter of CloudWatch Logs. */
-const fewRoles = listOf(text(roleArnFault))
-  .max(3)
-  .refine((roles) => roles.join('').length <= 470, { error: 'must have at most 470 characters in all' })
-  .default([]);
+/** A list of at most three roles, the limit of a filter of CloudWatch Logs. */
+const fewRoles = listOf(text(roleArnFault)).max(3).default([]);
 
 /** Matches the ARN of a key, not of an alias. */
 const KEY_ARN =
@@ -111,9 +108,7 @@ const further = {
     })
     .optional(),
   // More tags on every resource and new secret, such as a cost centre. The two tags of the stack cannot be overridden.
-  tags: recordOf(tagFault, text(tagValueFault))
-    .refine((tags) => Object.keys(tags).length <= 40, { error: 'must be at most 40: a secret needs ten of its 50' })
-    .default({}),
+  tags: recordOf(tagFault, text(tagValueFault)).default({}),
   // The key that an earlier stack of this environment left behind. By default, the stack creates a key.
   keyArn: like(KEY_ARN, 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>').optional(),
 };
@@ -184,23 +179,11 @@ function readEnvironment(name: string, input: unknown, folder: string) {
     ...nameFaults(name),
     ...faults,
     ...accessRuleFaults(input),
-    ...unsetVariables(input),
     ...(data === undefined ? [] : faultsBetween(data)),
   ].map((fault) => ({ ...fault, path: ['environments', name, ...fault.path] }));
   const environment: Environment | undefined =
     all.length > 0 || data === undefined ? undefined : { name, folder, ...data };
   return { environment, faults: all };
-}
-
-/** Returns the places of texts like `https://auth.undefined.example.com`, made from a variable that is not set. */
-function unsetVariables(input: unknown, path: Fault['path'] = []): readonly Fault[] {
-  if (typeof input !== 'object' || input === null) {
-    return /\bundefined\b/.test(`${input ?? ''}`)
-      ? [{ path, reason: 'contains undefined: is a variable not set?' }]
-      : [];
-  }
-  const steps = Object.entries(input).map(([name, value]) => [Array.isArray(input) ? Number(name) : name, value]);
-  return steps.flatMap(([step, value]) => unsetVariables(value, [...path, step]));
 }
 
 /** Checks the name of an environment, which is a part of the names of secrets, functions and the stack. */
@@ -217,8 +200,8 @@ function nameFaults(name: string): readonly Fault[] {
 /** Returns the contradictions between settings that are valid on their own. */
 function faultsBetween(settings: Omit<Environment, 'name' | 'folder'>): readonly Fault[] {
   const { account, region, keyArn, logDestinationArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
-  const single = Object.entries(settings.services).filter(([, { singleActiveToken }]) => singleActiveToken);
-  const named = [...Object.keys(settings.services), ...single.map(([name]) => name)].join(' ').length;
+  const names = Object.entries(settings.services).map(([name, own]) => (own.singleActiveToken ? name + name : name));
+  const named = names.join(' ').length;
   const accounts = callerAccounts(settings.accessRules).length;
   // As the CDK indents it in the template.
   const listing = JSON.stringify({ Metadata: listAccess(settings.accessRules) }, undefined, 1);
@@ -235,11 +218,7 @@ function faultsBetween(settings: Omit<Environment, 'name' | 'folder'>): readonly
       listed > MAX_LISTED_KILOBYTES,
       `list ${listed} kB of clients, and the template of CloudFormation has room for ${MAX_LISTED_KILOBYTES}: name fewer clients in a rule, or 'all'`,
     ],
-    [
-      'services',
-      named > MAX_NAMED,
-      `have ${named} characters in their names (twice with singleActiveToken), more than the ${MAX_NAMED} that fit into the variables of a function`,
-    ],
+    ['services', named > 3_300, `have ${named} characters in their names, and 3300 fit into variables of a function`],
     [
       'callers',
       settings.callers === 'organization' && settings.principalOrgId === undefined,
@@ -260,6 +239,7 @@ function faultsBetween(settings: Omit<Environment, 'name' | 'folder'>): readonly
       logDestinationArn?.includes(`:${region}:`) === false,
       'must be in the region of the environment, as its log is',
     ],
+    ['tags', Object.keys(tags).length > 40, 'must be at most 40: a secret needs ten of its 50'],
     ['tags', hasTwins, 'must not have names that differ only by case: IAM treats them as the same name'],
   ];
   return known.flatMap(([member, isWrong, reason]) => (isWrong ? [{ path: [member], reason }] : []));
@@ -270,9 +250,6 @@ function renamed({ input }: { readonly input?: unknown }): string | undefined {
   const name = RENAMED_ALARMS.get(input);
   return name && `is now called '${name}': write that name`;
 }
-
-/** Lambda accepts 4 kB of variables. */
-const MAX_NAMED = 3_300;
 
 /** CloudFormation accepts 1 000 kB. The resources take 150, and 100 are left for what follows. */
 const MAX_LISTED_KILOBYTES = 750;

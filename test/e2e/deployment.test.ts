@@ -79,7 +79,7 @@ describe('npm run deploy', () => {
     const { deployTo, state } = await startWorld();
     const { exitCode, told } = await deployTo(DEV, { cdkExitCode: 'interrupted' });
     expect({ exitCode, runs: state.runs }).toEqual({ exitCode: 130, runs: [] });
-    expect(told.at(-1)).toMatch(/^CloudFormation continues what it has begun: .*cancel-update-stack/);
+    expect(told.at(-1)).toMatch(/^CloudFormation goes on: .*cancel-update-stack/);
   });
 });
 

@@ -51,6 +51,8 @@ describe('a failure of AWS', () => {
     ['LimitExceededException', 'aws-quota'],
     ['ResourceNotFoundException', 'aws-not-found'],
     ['KMSAccessDeniedException', 'aws-key-unusable'],
+    // @see appleboy/lambda-action#46
+    ['ResourceConflictException', 'aws-busy'],
     ['IncompleteSignature', 'aws-credentials-invalid'],
     // @see serverless/serverless#5168, a key that ends in a line break
     ['ERR_INVALID_CHAR', 'aws-credentials-invalid'],
