@@ -54,7 +54,7 @@ export function awsFailure(error: unknown, action: string, region: string | unde
   return new CommandFailure(type, `${detail}: ${action}${place} (${word})`, advice);
 }
 
-/** Describes a denial of the profile's role or of the key, or by a kind of policy other than that of the role itself. */
+/** Describes a denial of the profile's role or of the key, or by another kind of policy than the caller's own. */
 function denialOf(word: string, error: unknown, action: string): Cause | undefined {
   if (!(error instanceof Error) || !ACCESS_DENIED.test(word)) return undefined;
   // The SDK assumes the role of a profile before the call, and throws AWS's answer in place of that of the call.

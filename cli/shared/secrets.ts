@@ -74,7 +74,7 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       return { ...secret, dates };
     },
 
-    /** Creates a secret, with the tags that an organization may require. AWS makes its first version current at once. */
+    /** Creates a secret, with tags that an organization may require. AWS makes its first version current at once. */
     async create(name: string, { versionId, text, services, expiries }: NewVersion, kmsKeyId: string | undefined) {
       const tags = Object.entries({ ...settingsOf(options.environment)?.tags, [SERVICES_TAG]: services });
       const secret = {

@@ -47,7 +47,7 @@ export function processShell(): Shell {
 
 const REPEATED_SIGNAL_MS = 500;
 
-/** The SDK heeds `HTTPS_PROXY` only if told, unlike the AWS CLI and the CDK. */
+/** Makes the SDK use `HTTPS_PROXY`, as the AWS CLI and the CDK do. */
 export const PROXIED = { httpsAgent: { proxyEnv: process.env } };
 const OPTIONS = { clientConfig: { requestHandler: PROXIED } };
 

@@ -247,6 +247,11 @@ it.each(['pair', 'runbook', 'stored'])('the diagram of docs/%s.md has the words 
   expect(words.filter((word) => !prose.includes(word))).toEqual([]);
 });
 
+// @see aws/aws-cli#5343
+it('the runbook lets no pager of the AWS CLI wait for a key in the middle of its commands', () => {
+  expect(readPage('docs/runbook.md')).toMatch(/^export .* AWS_PAGER=$/m);
+});
+
 it('README.md and the runbook define the same `tb`', () => {
   const definition = /^tb\(\) \{.*\}$/m;
   expect(definition.exec(readPage('docs/runbook.md'))?.[0]).toBe(definition.exec(README)?.[0]);
