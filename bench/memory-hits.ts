@@ -1,8 +1,10 @@
 // Prints how much longer the token function takes to answer from memory than a reference without its rules, which parses the
 // same event, looks into a map, writes the same line, and answers the same. The argument says how often.
 
+import { CONTEXT } from '../test/support/aws/function-url-events.ts';
 import { countCalls } from '../test/support/cold-start/counted-calls.ts';
-import { EVENT, PAIR } from '../test/support/cold-start/exchange.ts';
+import { EVENT } from '../test/support/cold-start/exchange.ts';
+import { PAIR } from '../test/support/example.ts';
 import { median } from './figures.ts';
 
 const count = Number(process.argv[2]);
@@ -12,7 +14,7 @@ const write = (text: string) => {
 };
 const { startInstance, calls } = countCalls(write);
 const { handler } = startInstance();
-const hit = () => handler(EVENT, { getRemainingTimeInMillis: () => 15_000 });
+const hit = () => handler(EVENT, CONTEXT);
 
 const { headers, body } = await hit();
 calls();
@@ -30,7 +32,7 @@ if (calls().length > 0) throw new Error('An answer did not come from memory.');
 process.stdout.write(`${median(broker.slice(count)) / median(reference.slice(count))}`);
 
 async function lookUp() {
-  const { client, service } = JSON.parse(EVENT.body ?? '');
+  const { client, service } = JSON.parse(EVENT.body);
   const token = tokens.get(`${client}/${service}`);
   write(JSON.stringify(auditLine));
   return { statusCode: 200, headers, body: JSON.stringify(token) };

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, it, type TestContext } from 'vitest';
 import type { StoreLimits } from '../../functions/aws/pair-table/circuit-breaker.ts';
+import type { InstanceAnswer } from '../support/processes/instance-fleet.ts';
 import { startInstanceFleet } from '../support/processes/instance-fleet.ts';
-import type { InstanceAnswer } from '../support/processes/instance-process.ts';
 
 const INSTANCES = 40;
 const LIFETIME_SECONDS = 20;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { report } from '../support/fleet/load.ts';
+import type { InstanceProcess } from '../support/processes/instance-fleet.ts';
 import { SERVICE, startInstanceFleet } from '../support/processes/instance-fleet.ts';
-import type { InstanceProcess } from '../support/processes/instance-process.ts';
 
 /** Slows the story down so that 200 machines fit into any one, even a busy one, see docs/pair.md. */
 const SLOWNESS = 10;

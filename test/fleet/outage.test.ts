@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import type { InstanceAnswer } from '../support/processes/instance-fleet.ts';
 import { startInstanceFleet } from '../support/processes/instance-fleet.ts';
-import type { InstanceAnswer } from '../support/processes/instance-process.ts';
 
 const INSTANCES = 12;
 /** Of each instance: 100 a second in all. */

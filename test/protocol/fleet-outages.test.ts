@@ -41,7 +41,7 @@ const OUTAGES: readonly [StoreFault, number][] = [
   ['answer-lost', 500],
   ['busy', 14_500],
   ['busy-then-hanging', 2_000],
-  ['lost-then-busy', 14_500],
+  ['answer-lost-then-busy', 14_500],
   ['refused', 0],
   ['no-key', 0],
 ];

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { createAuditLog } from '../../../functions/aws/log/audit-log.ts';
 import { FINDINGS, PROBLEMS, WARNING_METRICS } from '../../../functions/vocabulary.ts';
-import { createBrokerDay } from '../../support/aws/cloudwatch/broker-day.ts';
 import { functionUrlEvent, requestContext, signedBy } from '../../support/aws/function-url-events.ts';
+import { createBrokerWorld } from '../../support/broker-world.ts';
 import { AUDIT_LINE_SCHEMA, lineFaults } from '../../support/contract/contract.ts';
+import { exampleRule } from '../../support/example.ts';
 import { blocks } from '../../support/readme.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/alarms.md', import.meta.url), 'utf8');
@@ -13,7 +15,18 @@ const ACME = { client: 'acme', service: 'customer-insights' };
 
 /** The log lines of a day with two roles, with the time that CloudWatch adds. */
 async function linesOfADay() {
-  const day = createBrokerDay();
+  const lines: string[] = [];
+  const accessRules = [exampleRule({ services: 'all' })];
+  const day = createBrokerWorld({ accessRules, audit: (record) => audit(record) });
+  const audit = createAuditLog({
+    environment: 'test',
+    version: '1',
+    services: new Set(Object.keys(day.world.services)),
+    rulesDigest: '00ff00ff00ff00ff',
+    refusedRoles: new Set(['aws:111111111111:probe']),
+    now: () => day.clock.now,
+    write: (line) => lines.push(line),
+  });
   const send = async (members: object, role = 'billing') => {
     const context = requestContext(signedBy(`arn:aws:sts::111111111111:assumed-role/${role}/run-1`));
     const { body } = await day.invoke(functionUrlEvent(members, { requestContext: context }));
@@ -30,7 +43,7 @@ async function linesOfADay() {
   for (const authorizer of [undefined, signedBy('arn:aws:iam::111111111111:user/alice')]) {
     await day.invoke(functionUrlEvent(ACME, { requestContext: requestContext(authorizer) }));
   }
-  return day.lines.map((line) => JSON.parse(line)).map((line) => ({ ...line, '@timestamp': line._aws.Timestamp }));
+  return lines.map((line) => JSON.parse(line)).map((line) => ({ ...line, '@timestamp': line._aws.Timestamp }));
 }
 
 it('the queries of the page about alarms read members that lines have, or that the query has made', async () => {

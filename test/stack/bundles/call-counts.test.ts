@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { TokenFunction } from '../../../functions/token-function.ts';
+import { CONTEXT } from '../../support/aws/function-url-events.ts';
 import { countCalls } from '../../support/cold-start/counted-calls.ts';
 import { EVENT } from '../../support/cold-start/exchange.ts';
 
@@ -37,6 +38,6 @@ it('calls AWS and the service exactly as often as each way to an answer needs', 
 /** Returns the answer's `Cache-Status`, else its status. */
 async function ask({ handler }: TokenFunction, rawPath = '/token', body?: string): Promise<string | number> {
   const event = { ...EVENT, rawPath, ...(body !== undefined && { body, isBase64Encoded: false }) };
-  const { statusCode, headers } = await handler(event, { getRemainingTimeInMillis: () => 15_000 });
+  const { statusCode, headers } = await handler(event, CONTEXT);
   return headers['cache-status'] ?? statusCode;
 }

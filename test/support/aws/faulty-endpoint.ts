@@ -3,8 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse, request as sen
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { AwsError } from '../../../local/aws/aws-error.ts';
 import { listen, stop } from '../../../local/loopback.ts';
-import { FAULTS, type Fault } from './aws-faults.ts';
+
+/** Ways in which a service can fail a call, by name. */
+export type Fault = keyof typeof FAULTS;
 
 /** The faults of a call of AWS on its way; `lost-answer` and a delay let it reach its target. */
 type CallFault = Fault | 'lost-answer' | { readonly delayMs: number } | ((inPlaceOfTarget: ServerResponse) => void);
@@ -66,4 +69,29 @@ async function forward(target: string, { headers }: IncomingMessage, body: Buffe
   if (answer === undefined) throw new Error('no answer');
   const type = answer.headers['content-type'];
   return { status: answer.statusCode ?? 0, headers: { 'content-type': type }, body: await buffer(answer) };
+}
+
+/** The effect of each fault on an answer. The word `garbage` marks text that no caller may ever repeat. */
+const FAULTS = {
+  throttled: refuse(new AwsError('ThrottlingException', 'Rate exceeded: garbage')),
+  'access-denied': refuse(new AwsError('AccessDeniedException', 'User: garbage is not authorized')),
+  'internal-error': refuse(new AwsError('InternalServiceError', 'An error occurred: garbage', 500)),
+  /** A success whose body breaks off in the middle of the secret. */
+  garbage: (response: ServerResponse) => {
+    response.writeHead(200, HEADERS).end('{"SecretString":"garbage"garbage');
+  },
+  /** Never answers. */
+  hang: () => undefined,
+  /** Cuts the connection. */
+  reset: (response: ServerResponse) => {
+    response.socket?.resetAndDestroy();
+  },
+} as const satisfies Record<string, (response: ServerResponse) => void>;
+
+const HEADERS = { 'content-type': 'application/x-amz-json-1.1' };
+
+function refuse({ type, message, status }: AwsError) {
+  return (response: ServerResponse): void => {
+    response.writeHead(status, HEADERS).end(JSON.stringify({ __type: type, Message: message }));
+  };
 }

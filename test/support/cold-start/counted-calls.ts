@@ -2,7 +2,7 @@ import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createSecretsManager } from '../../../functions/aws/secrets-manager.ts';
 import type { SendHttp } from '../../../functions/broker/token-request/send-http.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
-import { exampleSettings } from '../example.ts';
+import { ACCESS, exampleSettings } from '../example.ts';
 import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 
 /** Creates instances of a fleet and counts their calls. Only the connections to AWS and the service are replaced. */
@@ -14,11 +14,10 @@ export function countCalls(write: (line: string) => void = () => undefined) {
     calls.push(target.replace(/^.*\./, ''));
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(answerOfAws(target, body, items))) };
   };
-  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
-  const clients = { environment: 'counted', region: 'us-east-1', credentials, send: aws };
+  const clients = { ...ACCESS, send: aws };
   const startInstance = () =>
     createTokenFunction({
-      environment: 'counted',
+      environment: 'test',
       tableName: 'pairs',
       settings: exampleSettings({ operations: ['token', 'check'] }),
       write,

@@ -1,27 +1,11 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { assumedRoleIdentity, functionUrlEvent } from '../../../local/function-url/event.ts';
-import { exampleRule } from '../example.ts';
-
-/** The pair that every request names. */
-export const PAIR = { client: 'acme', service: 'customer-insights' };
+import { functionUrlEvent } from '../aws/function-url-events.ts';
+import { PAIR } from '../example.ts';
 
 export const REGION = 'eu-west-1';
 
 /** A call for the token of the pair. */
-export const EVENT = functionUrlEvent(
-  {
-    method: 'POST',
-    path: '/token',
-    query: '',
-    headers: [
-      ['content-type', 'application/json'],
-      ['x-amz-security-token', 'example'],
-    ],
-    body: Buffer.from(JSON.stringify(PAIR)),
-  },
-  assumedRoleIdentity(exampleRule().role, 'ASIAEXAMPLE'),
-  '22222222-3333-4444-8555-666666666666',
-);
+export const EVENT = functionUrlEvent(PAIR);
 
 /** The latencies of Secrets Manager, of DynamoDB in the region, and of a service elsewhere. */
 export const LATENCIES_MS = [12, 4, 60] as const;

@@ -50,7 +50,7 @@ const request = fc.record({
 const storeTrouble = fc.record({
   fault: from(
     ...(['busy', 'busy', 'unavailable', 'answer-lost', 'repeated', 'hanging', 'late', 'no-key', 'refused'] as const),
-    ...(['lost-then-busy', 'busy-then-hanging', 'busy-then-late', 'busy-then-lost'] as const),
+    ...(['answer-lost-then-busy', 'busy-then-hanging', 'busy-then-late', 'busy-then-answer-lost'] as const),
   ),
   share: from(0.05, 0.2, 0.5, 1),
   /** Reads can answer while writes fail. */

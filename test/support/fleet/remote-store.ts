@@ -11,7 +11,7 @@ import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { closedToken } from '../pair/pair-examples.ts';
 import { createReferencePairStore, type ReferencePairStore } from '../pair/reference-pair-store.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
-import { type Asker, drawn, FAULTS_IN_ONE_CALL, type StoreFault, type Surroundings } from './surroundings.ts';
+import { type Asker, drawn, faultsOf, type StoreFault, type Surroundings } from './surroundings.ts';
 
 interface Dependencies {
   readonly shared: ReferencePairStore;
@@ -83,8 +83,7 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
             if (isBusy || !meters[operation](pair, costOf())) throw new Throttled();
             return effect();
           };
-          // The faults of the attempts of one call.
-          const [first, second] = fault ? (FAULTS_IN_ONE_CALL[fault] ?? [fault]) : [];
+          const [first, second] = faultsOf(fault);
           const attempted = attempt(first, work(first === 'busy'), endsAt);
           if (second === undefined) return attempted;
           await attempted.catch(ignore);

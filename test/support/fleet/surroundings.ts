@@ -17,30 +17,16 @@ import type { VirtualClock } from '../virtual-clock.ts';
  * `no-key`: the instance has no sealing key. `delay`: more than a lease passes before the effect. `freeze`: more than a lease
  * passes after it. `crash`: the instance ends before the effect.
  */
-export type StoreFault =
-  | 'busy'
-  | 'unavailable'
-  | 'refused'
-  | 'hanging'
-  | 'late'
-  | 'answer-lost'
-  | 'repeated'
-  | 'no-key'
-  | 'delay'
-  | 'freeze'
-  | 'crash'
-  | 'lost-then-busy'
-  | 'busy-then-hanging'
-  | 'busy-then-late'
-  | 'busy-then-lost';
+export type StoreFault = SingleFault | 'answer-lost-then-busy' | `busy-then-${'hanging' | 'late' | 'answer-lost'}`;
 
-/** The faults of two attempts of one call. */
-export const FAULTS_IN_ONE_CALL: Partial<Record<StoreFault, readonly [StoreFault, StoreFault]>> = {
-  'lost-then-busy': ['answer-lost', 'busy'],
-  'busy-then-hanging': ['busy', 'hanging'],
-  'busy-then-late': ['busy', 'late'],
-  'busy-then-lost': ['busy', 'answer-lost'],
-};
+type SingleFault =
+  | ('busy' | 'unavailable' | 'refused' | 'hanging' | 'late' | 'answer-lost' | 'repeated' | 'no-key')
+  | ('delay' | 'freeze' | 'crash');
+
+/** The faults of the attempts of one call. */
+export function faultsOf(fault: StoreFault | undefined) {
+  return (fault?.split('-then-') ?? []) as readonly SingleFault[];
+}
 
 /** One instance on its way to the world outside. */
 export interface Asker {

@@ -171,10 +171,10 @@ export const ALL_FAULTS: readonly Fault[] = [
   ...READ_FAULTS,
   'repeated',
   'late',
-  'lost-then-busy',
+  'answer-lost-then-busy',
   'busy-then-hanging',
   'busy-then-late',
-  'busy-then-lost',
+  'busy-then-answer-lost',
 ];
 
 /** One lease or more may end without a result: a request more each. A store that repeats costs nothing. */

@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import type { StoreLimits } from '../../../functions/aws/pair-table/circuit-breaker.ts';
+import type { BrokerSettings } from '../../../functions/variables.ts';
 import { sealingKeyName, secretName } from '../../../functions/vocabulary.ts';
 import { LOCAL_ENVIRONMENT, tableName } from '../../../lib/settings/names.ts';
 import { ensurePairTable } from '../../../local/aws/dynamodb.ts';
@@ -12,7 +13,6 @@ import { startTokenService } from '../../../local/token-service/server.ts';
 import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS, exampleRule, exampleService } from '../example.ts';
 import { BUNDLE, bundleAsStack } from '../stack/stack-bundle.ts';
-import { type InstanceAnswer, startInstanceProcess } from './instance-process.ts';
 import { startProgram } from './program.ts';
 
 export const SERVICE = 'customer-insights';
@@ -57,17 +57,15 @@ export async function startInstanceFleet({ clients, slowness, lifetimeSeconds = 
   );
   const folder = await mkdtemp(path.join(tmpdir(), 'token-broker-fleet-'));
   await writeFile(path.join(folder, BUNDLE), outputFiles[0]?.contents ?? '');
-  const accessRule = exampleRule({ clients: 'all', services: 'all' });
-  const settings = {
+  const settings: ProcessSettings = {
     code: pathToFileURL(path.join(folder, BUNDLE)).href,
     environment: LOCAL_ENVIRONMENT,
     tableName: tableName(LOCAL_ENVIRONMENT),
-    role: accessRule.role,
     storeLimits: options.storeLimits,
     slowMotion: { factor: slowness, since: Date.now() },
     settings: {
       services: { [SERVICE]: exampleService({ authUrl: tokenService.authUrl(SERVICE) }) },
-      accessRules: [accessRule],
+      accessRules: [exampleRule({ clients: 'all', services: 'all' })],
       provenForSeconds: 3_600,
     },
   };
@@ -79,7 +77,7 @@ export async function startInstanceFleet({ clients, slowness, lifetimeSeconds = 
     AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint,
     HOME: '/nonexistent',
   };
-  const processes = Array.from({ length: options.processes }, () => startInstanceProcess(settings, variables));
+  const processes = Array.from({ length: options.processes }, () => startProcess(settings, variables));
   return {
     tokenService,
     processes,
@@ -98,4 +96,41 @@ export async function startInstanceFleet({ clients, slowness, lifetimeSeconds = 
       await Promise.all([close(), tokenService.close(), aws.kill()]);
     },
   };
+}
+
+/** A process that hosts instances: brokers that share the data in AWS and nothing else. */
+export type InstanceProcess = ReturnType<typeof startProcess>;
+
+export interface Order {
+  /** Which instances, by any numbers; one with a new number is made, and is cold. */
+  readonly instances: readonly number[];
+  /** The body of `POST /token` that each of them gets, all at once; without it, none is asked. */
+  readonly body?: object;
+  /** When they are asked, in epoch milliseconds of this machine, however slow the process is. */
+  readonly at?: number;
+}
+
+export interface InstanceAnswer {
+  readonly status: number;
+  readonly body: { readonly access_token?: string; readonly fingerprint?: string; readonly type?: string };
+  /** From the event to the answer, in the time of the process. */
+  readonly waitMs: number;
+}
+
+/** Shared by every instance of a process. */
+export interface ProcessSettings {
+  /** The URL of the bundle of `functions/token-function.ts`. */
+  readonly code: string;
+  readonly environment: string;
+  readonly tableName: string;
+  readonly settings: BrokerSettings;
+  readonly storeLimits?: StoreLimits | undefined;
+  /** See `slowDown`. */
+  readonly slowMotion: { readonly factor: number; readonly since: number };
+}
+
+/** Starts a process with these variables and nothing of this machine's AWS set-up in reach. */
+function startProcess(settings: ProcessSettings, env: Readonly<Record<string, string>>) {
+  const program = new URL('./instance-process-main.ts', import.meta.url);
+  return startProgram<Order, readonly InstanceAnswer[]>(program, [JSON.stringify(settings)], { env });
 }

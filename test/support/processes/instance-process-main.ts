@@ -1,15 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import promises from 'node:timers/promises';
 import type { TokenFunction } from '../../../functions/token-function.ts';
-import { assumedRoleIdentity, functionUrlEvent } from '../../../local/function-url/event.ts';
-import type { InstanceAnswer, Order, ProcessSettings } from './instance-process.ts';
+import { functionUrlEvent } from '../aws/function-url-events.ts';
+import type { InstanceAnswer, Order, ProcessSettings } from './instance-fleet.ts';
 import { answerOrders } from './program.ts';
 
 // The program of `startInstanceProcess`: makes instances and asks them.
-const { code, role, slowMotion, ...options }: ProcessSettings = JSON.parse(process.argv[2] ?? '');
+const { code, slowMotion, ...options }: ProcessSettings = JSON.parse(process.argv[2] ?? '');
 const { createTokenFunction }: typeof import('../../../functions/token-function.ts') = await import(code);
-const identity = assumedRoleIdentity(role, 'AKIDEXAMPLE');
 const instances = new Map<number, TokenFunction['handler']>();
 
 const machine = { now: Date.now, sleep: promises.setTimeout };
@@ -34,13 +32,9 @@ async function instanceOf(number: number): Promise<TokenFunction['handler']> {
 }
 
 async function ask(handler: TokenFunction['handler'], body: object): Promise<InstanceAnswer> {
-  const headers = [['content-type', 'application/json'] as const];
-  const request = { method: 'POST', path: '/token', query: '', headers, body: Buffer.from(JSON.stringify(body)) };
-  const event = functionUrlEvent(request, identity, randomUUID());
-
   const startedAt = performance.now();
   const passedMs = () => (performance.now() - startedAt) / slowMotion.factor;
-  const answer = await handler(event, { getRemainingTimeInMillis: () => TIMEOUT_MS - passedMs() });
+  const answer = await handler(functionUrlEvent(body), { getRemainingTimeInMillis: () => TIMEOUT_MS - passedMs() });
   return { status: answer.statusCode, body: JSON.parse(answer.body), waitMs: passedMs() };
 }
 

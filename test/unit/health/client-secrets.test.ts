@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createClientList, createSecretDescriber, parseSecretEvent } from '../../../functions/health/client-secrets.ts';
 import { jsonApi, serveAws } from '../../../local/aws/server.ts';
 import documented from '../../contract/recorded-events/secret-label-updated.json' with { type: 'json' };
-import type { Fault } from '../../support/aws/aws-faults.ts';
+import type { Fault } from '../../support/aws/faulty-endpoint.ts';
 import { ACCESS } from '../../support/example.ts';
 import { EXAMPLE_KEY, repeatAtOnce, startSecretsManager } from '../../support/processes/stand-ins.ts';
 import { eventOf } from '../functions/health-function-world.ts';
