@@ -11,6 +11,7 @@ import { ensurePairTable } from '../../../local/aws/dynamodb.ts';
 import type { LabelUpdate } from '../../../local/aws/secret-store.ts';
 import { startFunctionUrl } from '../../../local/function-url/server.ts';
 import { startTokenService } from '../../../local/token-service/server.ts';
+import documented from '../../contract/recorded-events/secret-label-updated.json' with { type: 'json' };
 import { exampleRule, exampleService } from '../../support/example.ts';
 import {
   repeatAtOnce,
@@ -54,14 +55,14 @@ export const VARIABLES = {
 };
 const secretOf = (client: string) => `token-broker/test/${client}`;
 
-interface Options {
-  readonly services?: readonly string[];
-  /** Rules in addition to the rules of the health role and of `billing`. */
-  readonly accessRules?: readonly AccessRule[];
-}
-
-/** Starts the health function, a whole broker on loopback, and stand-ins that record requests and can fail. */
-export async function startHealthFunctionWorld({ services = ['customer-insights'], accessRules = [] }: Options = {}) {
+/**
+ * Starts the health function, a whole broker on loopback, and stand-ins that record requests and can fail. The access
+ * rules are added to those of the health role and of `billing`.
+ */
+export async function startHealthFunctionWorld({
+  services = ['customer-insights'],
+  accessRules = [] as readonly AccessRule[],
+} = {}) {
   repeatAtOnce();
   const messages: Message[] = [];
   const lines: string[] = [];
@@ -75,16 +76,10 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
   const dynamodb = await startDynamoDB();
   const sns = await startSns(TOPIC, messages, 2);
   const sts = await startSts(PROBE);
-  const variables = {
-    AWS_REGION: 'us-east-1',
-    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
-    AWS_SECRET_ACCESS_KEY: 'example',
-    AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
-    AWS_ENDPOINT_URL_DYNAMODB: dynamodb.url,
-    AWS_ENDPOINT_URL_SNS: sns.url,
-    AWS_ENDPOINT_URL_STS: sts.url,
-  };
-  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+  vi.stubEnv('AWS_REGION', 'us-east-1').stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE');
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'example');
+  const urls = { SECRETS_MANAGER: secretsManager, DYNAMODB: dynamodb, SNS: sns, STS: sts };
+  for (const [name, { url }] of Object.entries(urls)) vi.stubEnv(`AWS_ENDPOINT_URL_${name}`, url);
   const table = new DynamoDBClient();
   await ensurePairTable(table, TABLE);
   secretsManager.store.put(sealingKeyName('test'), btoa('k'.repeat(48)));
@@ -106,11 +101,7 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
   });
   // As an instance does before its first call. A busy machine may take its time.
   await readFirst(times.requestTimeoutMs);
-  const broker = await startFunctionUrl({
-    handler: answer,
-    callers: [HEALTH, BILLING, PROBE],
-    port: 0,
-  });
+  const broker = await startFunctionUrl({ handler: answer, callers: [HEALTH, BILLING, PROBE], port: 0 });
   onTestFinished(async () => {
     table.destroy();
     await Promise.all([broker, tokenService, secretsManager, dynamodb, sns, sts].map(({ close }) => close()));
@@ -157,15 +148,5 @@ export async function startHealthFunctionWorld({ services = ['customer-insights'
 
 /** An event as AWS sends it. */
 export function eventOf({ name, arn, versionId, label }: LabelUpdate) {
-  return {
-    version: '0',
-    id: '6a7e8feb-b491-4cf7-a9f1-bf3703467718',
-    'detail-type': 'Secret Label Updated',
-    source: 'aws.secretsmanager',
-    account: '111111111111',
-    time: '2026-01-01T00:00:00Z',
-    region: 'us-east-1',
-    resources: [arn],
-    detail: { name, labelUpdated: label, versionId },
-  };
+  return { ...documented, resources: [arn], detail: { name, labelUpdated: label, versionId } };
 }

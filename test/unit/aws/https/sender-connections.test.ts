@@ -2,7 +2,7 @@ import { getDiffieHellman } from 'node:crypto';
 import dns, { type LookupAddress } from 'node:dns';
 import { once } from 'node:events';
 import { type AddressInfo, connect, Socket } from 'node:net';
-import { createServer } from 'node:tls';
+import { createServer, type TlsOptions } from 'node:tls';
 import { generate } from 'selfsigned';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
@@ -217,12 +217,8 @@ describe('over TLS', () => {
     ['TLSv1.3', 'client-certificate', 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'],
     ['TLSv1.2', 'tls', 'EPROTO: no protocol in common, or it wants a client certificate'],
   ] as const)('names a server that wants a client certificate: %s', async (maxVersion, kind, code) => {
-    const options = { ...(await authority.issue()), requestCert: true, rejectUnauthorized: true, maxVersion };
-    const server = createServer(options).on('tlsClientError', () => undefined);
-    onTestFinished(() => void server.close());
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const { port } = server.address() as AddressInfo;
-    const request = { ...exampleRequest(`https://localhost:${port}/`), certificateAuthorities: [authority.ca] };
+    const server = { ...(await authority.issue()), requestCert: true, rejectUnauthorized: true, maxVersion };
+    const request = { ...toServer(await listen(server)), certificateAuthorities: [authority.ca] };
     expect(await outcomeOf(createHttpsSender(), request)).toEqual({ kind, code, status: undefined });
   });
 
@@ -235,11 +231,15 @@ describe('over TLS', () => {
     const weak = { key, cert, dhparam, ciphers, maxVersion: 'TLSv1.2' } as const;
     const warning = vi.spyOn(process, 'emitWarning').mockReturnValue();
     onTestFinished(() => warning.mockRestore());
-    const server = createServer(weak).on('tlsClientError', () => undefined);
-    onTestFinished(() => void server.close());
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const { port } = server.address() as AddressInfo;
-    const outcome = await outcomeOf(createHttpsSender(), exampleRequest(`https://127.0.0.1:${port}/`));
+    const outcome = await outcomeOf(createHttpsSender(), toServer(await listen(weak)));
     expect(outcome).toEqual({ kind: 'tls', code: 'EPROTO: weak key', status: undefined });
   });
+
+  /** Starts a server of TLS that no client passes. */
+  async function listen(options: TlsOptions) {
+    const server = createServer(options).on('tlsClientError', () => undefined);
+    onTestFinished(() => void server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    return server.address() as AddressInfo;
+  }
 });

@@ -76,6 +76,11 @@ describe('a token request', () => {
     });
   });
 
+  it('leaves the warnings of its answer', async () => {
+    const { trace } = await renew({ members: { ...tokenFor('new', 90_000), scope: 'password' } });
+    expect(trace.warnings).toEqual(new Set(['lifetime-cut', 'credential-echoed']));
+  });
+
   it('that is rejected says so, with a warning, and is counted', async () => {
     const { renewal, trace } = await renew({ status: 401 });
     expect(renewal).toMatchObject({ outcome: 'rejected' });

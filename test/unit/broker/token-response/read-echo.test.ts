@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { createBrokerWorld, exchange, found } from '../../../support/broker-world.ts';
-import { PAIR } from '../../../support/example.ts';
 import { jwt, problemOf, tokenOf } from './token-answers.ts';
 
 const ODD = { id: 'marked-id', secret: 'mä"rk\\ed/se+cret' };
@@ -85,15 +83,4 @@ describe('of an answer', () => {
     const scope = `x${SHORT.secret}`;
     expect(told({ access_token: accessToken, scope }, SHORT)).toMatchObject({ scope, hasEcho: false });
   });
-});
-
-it('a caller never receives a scope that repeats the credential, and a warning says so', async () => {
-  const { post, audited } = createBrokerWorld({
-    secret: () => found('v1', { client_id: 'marked-id', secret: 'marked-secret' }),
-    answer: () => exchange(200, { access_token: 'a-token', scope: base64('marked-secret') }),
-  });
-  const answer = await post(PAIR);
-  expect([answer.status, answer.json.scope]).toEqual([200, undefined]);
-  expect(audited[0]?.trace.warnings).toEqual(new Set(['credential-echoed']));
-  expect(answer.body + JSON.stringify(audited)).not.toContain('marked');
 });
