@@ -1,3 +1,4 @@
+import type { PutLifecycleEventHookExecutionStatusCommandInput } from '@aws-sdk/client-codedeploy';
 import { withRetry, withTimeLimit } from './calls.ts';
 import { createHttpsSender } from './https/sender.ts';
 import { CODEDEPLOY, createJsonApi } from './json-api.ts';
@@ -9,7 +10,7 @@ import { CODEDEPLOY, createJsonApi } from './json-api.ts';
  */
 export function createHookReporter(environment: string, timeoutMs = 10_000) {
   const call = createJsonApi(CODEDEPLOY, { send: createHttpsSender({ keepAlive: true }), environment });
-  return (status: Readonly<Record<'deploymentId' | 'lifecycleEventHookExecutionId' | 'status', string>>) =>
+  return (status: PutLifecycleEventHookExecutionStatusCommandInput) =>
     withTimeLimit(timeoutMs, (signal) =>
       withRetry(signal, () => call('PutLifecycleEventHookExecutionStatus', status, signal)),
     );

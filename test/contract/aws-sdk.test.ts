@@ -4,20 +4,9 @@ import * as codedeploy from '@aws-sdk/client-codedeploy';
 import * as dynamodb from '@aws-sdk/client-dynamodb';
 import * as secretsManager from '@aws-sdk/client-secrets-manager';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createHookReporter } from '../../functions/aws/codedeploy.ts';
-import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { CODEDEPLOY, createJsonApi, DYNAMODB, SECRETS } from '../../functions/aws/json-api.ts';
-import { createCircuitBreaker } from '../../functions/aws/pair-table/circuit-breaker.ts';
-import { createPairTable } from '../../functions/aws/pair-table/table.ts';
-import { createSealer } from '../../functions/aws/sealing/sealing.ts';
-import { createSealingKeys } from '../../functions/aws/sealing/sealing-key.ts';
-import { createSecretReader, createSecretsManager } from '../../functions/aws/secrets-manager.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair/record.ts';
 import { SECRET_STATES } from '../../functions/vocabulary.ts';
-import { serve } from '../../local/loopback.ts';
-import { ACCESS, PAIR, START } from '../support/example.ts';
-import { exampleToken } from '../support/pair/pair-examples.ts';
-import { exampleKey, IN_TIME, keysOf, TABLE } from '../support/pair/pair-table.ts';
+import { ACCESS, START } from '../support/example.ts';
 
 const SecretId = 'token-broker/dev/acme';
 const hook = { deploymentId: 'd-EXAMPLE', lifecycleEventHookExecutionId: 'example' };
@@ -97,16 +86,6 @@ describe.each(SDK)('the SDK’s client of %s', (service, client, sdk) => {
     }
   });
 
-  it('takes every call of the adapters: its host, target, type of content and members', async () => {
-    const own = (await callsOfAdapters()).filter(({ url }) => `${url}`.startsWith(`https://${service}.`));
-    expect(new Set(own.map(({ operation }) => operation))).toEqual(new Set(CALLS[service].map(([name]) => name)));
-    for (const { operation, ...call } of own) {
-      const input = JSON.parse(call.body, (name, value) => (name === 'B' ? Buffer.from(value, 'base64') : value));
-      const { sent } = await askSdk([operation, input], ACCESS.region);
-      expect(sent && shown(sent)).toEqual(shown(call));
-    }
-  });
-
   it.each(PLACES)('reads the same error from %s', async (_, answerWith) => {
     const isError = (value: unknown) => typeof value === 'function' && value.prototype instanceof Error;
     const names = Object.keys(sdk).filter((name) => isError(sdk[name]) && !name.endsWith('ServiceException'));
@@ -121,7 +100,7 @@ describe.each(SDK)('the SDK’s client of %s', (service, client, sdk) => {
   });
 
   async function askSdk([operation, input]: Call, region: string, { status = 200, headers = {}, members = {} } = {}) {
-    let sent: Sent | undefined;
+    let sent: unknown;
     const requestHandler = {
       async handle({ protocol, hostname, path, method, headers: own, body }: SdkRequest) {
         sent = { url: `${protocol}//${hostname}${path}`, method, headers: own, body: Buffer.from(body).toString() };
@@ -149,11 +128,6 @@ describe.each(SDK)('the SDK’s client of %s', (service, client, sdk) => {
     return { sent, failure };
   }
 });
-
-/** The parts of a call that its members decide. */
-function shown({ url, headers, body }: Sent): readonly unknown[] {
-  return [url, headers['content-type'], headers['x-amz-target'], JSON.parse(body)];
-}
 
 /** AWS's common errors, which belong to no operation's list, with the source of each. */
 const COMMON_ERRORS: Readonly<Record<string, string>> = {
@@ -218,48 +192,6 @@ function namedErrors(file: string) {
   });
 }
 
-/** The calls of all adapters, as they are sent. */
-async function callsOfAdapters(): Promise<readonly (Sent & { readonly operation: string })[]> {
-  const calls: (Sent & { readonly operation: string })[] = [];
-  const note = (url: string, headers: Sent['headers'], body: string) => {
-    calls.push({ url, headers, body, operation: `${headers['x-amz-target']}`.replace(/^.*\./, '') });
-    return { status: 200, headers: {}, body: Buffer.from('{}') };
-  };
-  const aws: Parameters<typeof createDynamoDB>[0] = {
-    ...ACCESS,
-    environment: 'test',
-    send: async ({ url, headers, body }) => note(`${url}`, headers, body),
-  };
-  const now = () => START;
-  const table = createPairTable({
-    dynamodb: createDynamoDB(aws),
-    tableName: TABLE,
-    sealer: createSealer('dev', keysOf(exampleKey())),
-    now,
-    breakerFor: (operation) => createCircuitBreaker(operation, now),
-  });
-  const full: PairRecord = { ...EMPTY_RECORD, token: exampleToken(), lease: { id: 'call-1', until: START } };
-  await table.read(PAIR, IN_TIME);
-  await table.replace(PAIR, { record: EMPTY_RECORD, tag: undefined }, full, IN_TIME);
-  await table.replace(PAIR, { record: full, tag: 'tag' }, EMPTY_RECORD, IN_TIME);
-  for (const change of [table.disable, table.enable]) await change(PAIR, new AbortController().signal);
-
-  const secrets = { environment: 'dev', secretsManager: createSecretsManager(aws), now };
-  await createSecretReader(secrets)('acme', 'AWSCURRENT');
-  await createSealingKeys(secrets).named('11111111-1111-4111-8111-111111111111');
-
-  const codedeploy = await serve(async ({ headers, body }) =>
-    note(`https://codedeploy.${ACCESS.region}.amazonaws.com/`, Object.fromEntries(headers), `${Buffer.from(body)}`),
-  );
-  const { accessKeyId, secretAccessKey } = ACCESS.credentials;
-  vi.stubEnv('AWS_REGION', ACCESS.region).stubEnv('AWS_ENDPOINT_URL_CODEDEPLOY', codedeploy.url);
-  vi.stubEnv('AWS_ACCESS_KEY_ID', accessKeyId).stubEnv('AWS_SECRET_ACCESS_KEY', secretAccessKey);
-  for (const status of ['Succeeded', 'Failed']) await createHookReporter('test')({ ...hook, status });
-  vi.stubEnv('AWS_ENDPOINT_URL_CODEDEPLOY', undefined);
-  await codedeploy.close();
-  return calls;
-}
-
 /** Removes the headers that describe the SDK itself, before they are signed. */
 function withoutSelf<Call, Result>(next: (call: Call) => Result) {
   return (call: Call): Result => {
@@ -278,13 +210,6 @@ const nameOf = ({ name }: Error) => name;
 type Call = readonly [operation: string, input: object];
 
 type Operation = readonly [client: string, operation: string];
-
-interface Sent {
-  readonly url: string;
-  readonly method?: string;
-  readonly headers: Readonly<Record<string, unknown>>;
-  readonly body: string;
-}
 
 interface SdkRequest extends Record<'protocol' | 'hostname' | 'path' | 'method', string> {
   readonly body: Uint8Array;

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
 import type { PairRecord } from '../../broker/pair/record.ts';
 import { type CallTerms, StoreUnavailable, type TaggedRecord } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
@@ -74,7 +75,7 @@ export function createPairTable(dependencies: Dependencies) {
   }
 
   /** Returns whether the condition was met. */
-  function update(pair: Pair, input: object, abortSignal: AbortSignal): Promise<boolean> {
+  function update(pair: Pair, input: Partial<UpdateItemCommandInput>, abortSignal: AbortSignal): Promise<boolean> {
     return withRetry(abortSignal, async () => {
       try {
         await dynamodb.updateItem({ ...keyOf(pair), ...input }, abortSignal);
