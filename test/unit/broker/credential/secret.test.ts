@@ -9,6 +9,7 @@ import { found, SECRETS_DOWN } from '../../../support/broker-world.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
 
 const STALE = { ...found('v1'), isStale: true };
+const STOPPED = { outcome: 'stopped', cause: 'AnotherCause' } as const;
 
 function setUp() {
   const state = { now: START, reading: found('v1') as SecretReading | Promise<SecretReading> };
@@ -20,13 +21,19 @@ function setUp() {
       return state.reading;
     },
   });
-  return {
-    state,
-    asked,
-    secrets,
-    read: (readSince = -Infinity, deadline = Infinity, client = 'acme', stage: SecretStage = 'AWSCURRENT') =>
-      secrets.read(client, stage, { readSince, deadline }),
+  const read = (readSince = -Infinity, deadline = Infinity, client = 'acme', stage: SecretStage = 'AWSCURRENT') =>
+    secrets.read(client, stage, { readSince, deadline });
+  /** Begins a reading, which ends with an answer of Secrets Manager. */
+  const begin = (...bounds: Parameters<typeof read>) => {
+    const gate = Promise.withResolvers<SecretReading>();
+    state.reading = gate.promise;
+    const reading = read(...bounds);
+    return (answer: SecretReading) => {
+      gate.resolve(answer);
+      return reading;
+    };
   };
+  return { state, asked, secrets, read, begin };
 }
 
 describe('a secret', () => {
@@ -73,31 +80,24 @@ describe('a secret', () => {
   });
 
   it('is the one of the reading that began last, whichever ended last', async () => {
-    const { state, read } = setUp();
-    const gate = Promise.withResolvers<SecretReading>();
-    state.reading = gate.promise;
-    const early = read();
+    const { state, read, begin } = setUp();
+    const end = begin();
     state.now += 1;
     state.reading = found('v2');
     await read(state.now);
-    gate.resolve(found('v1'));
 
-    expect(await early).toEqual(found('v1'));
-    expect(await read()).toEqual(found('v2'));
+    expect([await end(found('v1')), await read()]).toEqual([found('v1'), found('v2')]);
   });
 });
 
 describe('while Secrets Manager is down', () => {
   it('an answer counts that a later, silent reading has overtaken: a stop is marked in the silence after it', async () => {
-    const { state, read } = setUp();
-    const gate = Promise.withResolvers<SecretReading>();
-    state.reading = gate.promise;
-    const early = read();
+    const { state, read, begin } = setUp();
+    const end = begin();
     state.now += 1;
     state.reading = SECRETS_DOWN;
     expect(await read()).toEqual(SECRETS_DOWN);
-    gate.resolve({ outcome: 'stopped', cause: 'no' });
-    expect(await early).toMatchObject({ outcome: 'stopped' });
+    expect(await end(STOPPED)).toEqual(STOPPED);
     state.now += 5 * SECOND_MS;
 
     expect(await read()).toEqual({ ...SECRETS_DOWN, afterStop: true });
@@ -147,7 +147,7 @@ describe('while Secrets Manager is down', () => {
   });
 
   it.each<[SecretReading, SecretStage, object]>([
-    [{ outcome: 'stopped', cause: 'no' }, 'AWSCURRENT', { afterStop: true }],
+    [STOPPED, 'AWSCURRENT', { afterStop: true }],
     [{ outcome: 'denied', cause: 'no' }, 'AWSCURRENT', { afterStop: true }],
     [{ outcome: 'missing' }, 'AWSCURRENT', { afterStop: true }],
     [{ outcome: 'binary' }, 'AWSCURRENT', {}],
@@ -170,37 +170,26 @@ describe('while Secrets Manager is down', () => {
 });
 
 it('a stop that one reading heard is not forgotten by a slower one that failed', async () => {
-  const gates = Array.from({ length: 4 }, () => Promise.withResolvers<SecretReading>());
-  let [now, n] = [START, 0];
-  const readSecret = async () => (await gates[n++]?.promise) ?? SECRETS_DOWN;
-  const { read } = createSecretCache({ now: () => now, readSecret });
-  const readNow = () => read('acme', 'AWSCURRENT', { readSince: now, deadline: now + 10 * SECOND_MS });
-  gates[0]?.resolve(found('v1'));
-  await readNow();
-  now += SECOND_MS;
-  const [stopped, slow] = [readNow(), readNow()];
-  gates[1]?.resolve({ outcome: 'stopped', cause: 'deny in a resource-based policy' });
-  await stopped;
-  now += SECOND_MS;
-  gates[2]?.resolve(SECRETS_DOWN);
-  await slow;
-  gates[3]?.resolve(SECRETS_DOWN);
-  expect(await readNow()).toEqual({ ...SECRETS_DOWN, afterStop: true });
+  const { state, read, begin } = setUp();
+  await read();
+  state.now += SECOND_MS;
+  const [stop, fail] = [begin(state.now), begin(state.now)];
+  await stop(STOPPED);
+  state.now += SECOND_MS;
+  await fail(SECRETS_DOWN);
+  state.reading = SECRETS_DOWN;
+  expect(await read(state.now)).toEqual({ ...SECRETS_DOWN, afterStop: true });
 });
 
 describe('a reading that its deadline ends', () => {
   /** With an answer in the cache that is a second old: a call with 100 ms asks again, and is answered at `endMs`. */
   async function endsAt(endMs: number, reading: SecretReading) {
-    const world = setUp();
-    const { state, read } = world;
+    const { state, read, begin } = setUp();
     await read();
     state.now += SECOND_MS;
-    const gate = Promise.withResolvers<SecretReading>();
-    state.reading = gate.promise;
-    const hurried = read(state.now, state.now + 100);
+    const end = begin(state.now, state.now + 100);
     state.now += endMs;
-    gate.resolve(reading);
-    return { ...world, given: await hurried };
+    return [await end(reading), await read()];
   }
 
   it.each([
@@ -209,35 +198,26 @@ describe('a reading that its deadline ends', () => {
     ['counts as an outage when it failed before', 94, SECRETS_DOWN, STALE, STALE],
     ['counts when its answer comes at the last moment', 100, found('v2'), found('v2'), found('v2')],
   ])('%s', async (_, endMs, reading, expected, later) => {
-    const { given, read } = await endsAt(endMs, reading);
-
-    expect([given, await read()]).toEqual([expected, later]);
+    expect(await endsAt(endMs, reading)).toEqual([expected, later]);
   });
 });
 
 describe('the secret of a client', () => {
-  const name = secretName('dev', 'acme');
-
-  it.each<[Exclude<SecretReading, { outcome: 'found' }>, string, number | undefined]>([
-    [{ outcome: 'missing' }, 'credential-missing', undefined],
-    [{ outcome: 'deleted' }, 'credential-missing', undefined],
-    [{ outcome: 'binary' }, 'credential-malformed', undefined],
-    [{ outcome: 'denied', cause: 'AccessDeniedException' }, 'secrets-unavailable', undefined],
-    [{ outcome: 'stopped', cause: 'AccessDeniedException' }, 'client-disabled', undefined],
-    [{ outcome: 'unavailable', cause: 'ECONNRESET' }, 'secrets-unavailable', 1],
+  it.each<[Exclude<SecretReading, { outcome: 'found' }>, string, string, number?]>([
+    [{ outcome: 'missing' }, 'credential-missing', 'does not exist'],
+    [{ outcome: 'deleted' }, 'credential-missing', 'is marked for deletion'],
+    [{ outcome: 'binary' }, 'credential-malformed', 'is binary'],
+    [{ outcome: 'denied', cause: 'AccessDeniedException' }, 'secrets-unavailable', 'is refused to the broker by AWS'],
+    [STOPPED, 'client-disabled', 'is denied to the broker by a statement of its own policy, as client disable'],
+    [{ outcome: 'unavailable', cause: 'ECONNRESET' }, 'secrets-unavailable', 'could not be read', 1],
   ])(
     'that is %j is a problem that names it, and only the log has the cause, unless AWS denies it',
-    (reading, type, retryAfterSeconds) => {
+    (reading, type, state, retryAfterSeconds) => {
       const cause = 'cause' in reading ? reading.cause : undefined;
-      const problem = secretProblem(reading, name, 'AWSPENDING');
+      const problem = secretProblem(reading, secretName('dev', 'acme'), 'AWSPENDING');
       expect(problem).toMatchObject({ type, retryAfterSeconds, cause });
-      expect(problem.detail).toContain('The secret "token-broker/dev/acme" (AWSPENDING) ');
+      expect(problem.detail).toContain(`The secret "token-broker/dev/acme" (AWSPENDING) ${state}`);
       expect(problem.detail.includes(`${cause}`)).toBe(reading.outcome === 'denied');
     },
   );
-
-  it('which its own policy denies to the broker was stopped by client disable, or in the same way', () => {
-    const { detail } = secretProblem({ outcome: 'stopped', cause: 'no' }, name, 'AWSCURRENT');
-    expect(detail).toMatch(/denied to the broker by a statement of its own policy, as client disable/);
-  });
 });
