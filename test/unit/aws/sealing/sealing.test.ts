@@ -5,7 +5,6 @@ import { createSealer, type SealedToken, type Sealer } from '../../../../functio
 import type { StoredToken } from '../../../../functions/broker/pair/record.ts';
 import type { Pair } from '../../../../functions/broker/pair.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
-import { shortDigest } from '../../../../functions/variables.ts';
 import { exampleToken, revealed } from '../../../support/pair/pair-examples.ts';
 import { exampleKey, keysOf } from '../../../support/pair/pair-table.ts';
 import golden from './sealed-format-1.json' with { type: 'json' };
@@ -16,10 +15,6 @@ const sealer = createSealer('dev', keysOf(exampleKey()));
 it('never seals alike twice', async () => {
   const sealed = await Promise.all(Array.from({ length: 50 }, () => seal()));
   expect(new Set(sealed.map(({ bytes }) => Buffer.from(bytes.subarray(33)).toString('hex'))).size).toBe(50);
-});
-
-it('a fingerprint is the first 16 hexadecimal digits of the token’s SHA-256', () => {
-  expect(shortDigest('abc')).toBe('ba7816bf8f01cfea');
 });
 
 describe('a sealed token that was changed does not open', () => {
