@@ -85,15 +85,9 @@ function misread(name: string): Error {
  */
 function readFailure(error: unknown): SecretReading {
   if (!isDefinitive(error)) return { outcome: 'unavailable', cause: causeWord(error) };
-  switch (error.name) {
-    case 'ResourceNotFoundException':
-      return { outcome: 'missing' };
-    case MARKED_FOR_DELETION:
-      return { outcome: 'deleted' };
-    // An operator has written this policy, as `client disable` does.
-    case 'deny in a resource-based policy':
-      return { outcome: 'stopped', cause: error.name };
-    default:
-      return { outcome: 'denied', cause: error.name };
-  }
+  const { name: cause } = error;
+  if (cause === 'ResourceNotFoundException') return { outcome: 'missing' };
+  if (cause === MARKED_FOR_DELETION) return { outcome: 'deleted' };
+  // An operator has written this policy, as `client disable` does.
+  return { outcome: cause === 'deny in a resource-based policy' ? 'stopped' : 'denied', cause };
 }

@@ -152,25 +152,18 @@ it.each<[unknown, string | undefined]>([
   expect(line.cause).toBe(shown);
 });
 
-describe('the word for the cause of a failure', () => {
-  it.each([
-    ['AccessDeniedException', Object.assign(new Error('marked'), { name: 'AccessDeniedException' })],
-    ['ECONNRESET', Object.assign(new Error('marked'), { code: 'ECONNRESET' })],
-    ['TypeError', Object.assign(new TypeError('marked'), { code: 7 })],
-  ])('%s is the word for an error that has it as its code, or else as its name', (word, error) => {
-    expect(causeWord(error)).toBe(word);
-  });
-
-  it.each([
-    ['no error', 'marked'],
-    ['an error whose name is a text', Object.assign(new Error('x'), { name: 'marked: text' })],
-    // The SDK takes the name of an error from the answer.
-    ['a name like a secret', Object.assign(new Error('x'), { name: 'WJalrXUtnFEMIK7MDENGbPxRfiCY' })],
-    ['a name that is a passphrase', Object.assign(new Error('x'), { name: 'correct-horse-battery' })],
-    ['a code that is a client id', Object.assign(new Error('x'), { code: 'acme' })],
-  ])('there is no word for %s', (_, thrown) => {
-    expect(causeWord(thrown)).toBe('unknown');
-  });
+it.each<[string, unknown, string?]>([
+  ['an error with a name', { name: 'AccessDeniedException' }, 'AccessDeniedException'],
+  ['an error with a code', { code: 'ECONNRESET' }, 'ECONNRESET'],
+  ['an error with a code that is no text', { name: 'TypeError', code: 7 }, 'TypeError'],
+  ['no error', 'marked'],
+  ['an error whose name is a text', { name: 'marked: text' }],
+  // The SDK takes the name of an error from the answer.
+  ['a name like a secret', { name: 'WJalrXUtnFEMIK7MDENGbPxRfiCY' }],
+  ['a name that is a passphrase', { name: 'correct-horse-battery' }],
+  ['a code that is a client id', { code: 'acme' }],
+])('the cause of a failure is a word, or unknown, for %s', (_, thrown, word = 'unknown') => {
+  expect(causeWord(typeof thrown === 'string' ? thrown : Object.assign(new Error('marked'), thrown))).toBe(word);
 });
 
 describe('the place of a bug', () => {

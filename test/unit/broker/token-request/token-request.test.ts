@@ -69,27 +69,22 @@ describe('a token request', () => {
     expect(sent).toHaveLength(3);
   });
 
-  // @see dadrian/tldr.fail#23
-  it('is sent again with classical groups only, after TLS that did not stand, and has all of the rest for it', async () => {
-    const { outcome, sent, requests } = await request([failure('handshake')], { attemptMs: 1_334, random: 0 });
-    expect(outcome).toMatchObject({ response: ANSWER, isClassical: true });
-    expect(requests.map(({ isClassical }) => isClassical)).toEqual([false, true]);
-    expect(sent[1]).toMatchObject({ timeoutMs: 2_666, handshakeMs: 2_666 });
-    const all = await request(Array(4).fill(failure('handshake')));
-    expect(all.outcome).toMatchObject({ problem: { type: 'token-endpoint-unavailable' }, isUnheard: false });
-    expect(all.sent).toHaveLength(3);
-  });
-
-  // @see hashicorp/terraform-provider-aws#41655, GoogleCloudPlatform/cloud-sql-proxy#2294
-  it.each(['EPROTO', 'EPROTO: no protocol in common'])(
-    'is sent once more with classical groups only, after an alert of TLS: %s',
-    async (code) => {
-      const { outcome, requests } = await request([failure('tls', code)]);
+  it.each([
+    // @see dadrian/tldr.fail#23
+    ['TLS that did not stand', failure('handshake'), 'token-endpoint-unavailable', 3],
+    // @see hashicorp/terraform-provider-aws#41655, GoogleCloudPlatform/cloud-sql-proxy#2294
+    ['an alert of TLS', failure('tls', 'EPROTO'), 'token-endpoint-error', 2],
+    ['an alert about protocols', failure('tls', 'EPROTO: no protocol in common'), 'token-endpoint-error', 2],
+  ])(
+    'is sent again with classical groups only, and all of the rest for it, after %s',
+    async (_, fault, type, times) => {
+      const { outcome, sent, requests } = await request([fault], { attemptMs: 1_334, random: 0 });
       expect(outcome).toMatchObject({ response: ANSWER, isClassical: true });
       expect(requests.map(({ isClassical }) => isClassical)).toEqual([false, true]);
-      const all = await request(Array(4).fill(failure('tls', code)));
-      expect(all.outcome).toMatchObject({ problem: { type: 'token-endpoint-error' }, isUnheard: false });
-      expect(all.sent).toHaveLength(2);
+      expect(sent[1]).toMatchObject({ timeoutMs: 2_666, handshakeMs: 2_666 });
+      const all = await request(Array(4).fill(fault));
+      expect(all.outcome).toMatchObject({ problem: { type }, isUnheard: false });
+      expect(all.sent).toHaveLength(times);
     },
   );
 
