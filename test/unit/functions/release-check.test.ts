@@ -78,16 +78,12 @@ describe('a new version of the token function', () => {
     },
   );
 
-  it('gets no caller when its role lost the right on the table, and the right is named', async () => {
-    const { store, release, dynamodb } = await startWorld();
+  it('gets no caller when its role lost the right on the table, or the clients cannot be listed', async () => {
+    const { store, release, dynamodb, secretsManager } = await startWorld();
     store('acme', CREDENTIALS.acme, 'customer-insights');
     dynamodb.play('table-denied');
     const fault = `${CHECK} ended with table-unavailable: dynamodb:GetItem`;
     expect(await release()).toEqual({ status: 'Failed', faults: [fault] });
-  });
-
-  it('gets no caller when the clients cannot be listed: nothing is known of it', async () => {
-    const { secretsManager, release } = await startWorld();
     secretsManager.failWith('access-denied');
     expect(await release()).toEqual({ status: 'Failed', faults: ['the clients could not be listed'] });
   });
