@@ -39,7 +39,10 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       note(shell, `Attach it to the account ${account} ${from}: ${page}`);
     },
   });
-  for (const [flag, , text] of Object.values(OWN_POLICIES)) policy.option(flag, `print the policy ${text}`);
+  for (const [kind, [, text]] of Object.entries(OWN_POLICIES)) {
+    const flag = `--${kind.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)}`;
+    policy.option(flag, `print the policy ${text}`);
+  }
   const trust = "print the trust policy that lets GitHub's workflow of this environment assume the role that deploys";
   policy
     .option('--deploy-trust <owner/repository>', trust, parseRepository)

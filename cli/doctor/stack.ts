@@ -17,7 +17,7 @@ import { arn } from '../policy/statements.ts';
 import { awsFailure, isRefused, openClient } from '../shared/ask-aws.ts';
 import { findingsTable, runHealth, summaryOf } from '../shared/health-run.ts';
 import { awsConfig, pause } from '../shared/operate.ts';
-import { asProfile, good, type Line, openWorld, type StackOptions, unproven, type World, wrong } from './world.ts';
+import { good, type Line, openWorld, type Role, type StackOptions, unproven, type World, wrong } from './world.ts';
 
 /** Runs `doctor --stack`: yields one step for each proof. `before` contains the steps of the call. */
 export async function* examineStack(
@@ -31,12 +31,12 @@ export async function* examineStack(
   // A file of the output names its place and its date.
   const stack = `the stack of ${name} in account ${account}, region ${region}, at ${new Date().toISOString()}`;
   note(shell, `Looking at ${stack}, which takes at most three minutes.`);
-  const lines = Object.entries(linesOf(world));
+  const lines = Object.entries(LINES).filter(([step]) => step !== 'direct-invoke' || options.guarded);
   // The advice of a single cause ends the command. A failed call comes first, because these lines contain their advice.
   const isCallGood = before.every(({ cause }) => cause === undefined);
   const steps = await Promise.all(
-    lines.map(async ([step, look]): Promise<DoctorStep> => {
-      const seen = await look().catch(unanswered);
+    lines.map(async ([step, [role, look]]): Promise<DoctorStep> => {
+      const seen = await world.as(role, (who) => look(world, who)).catch(unanswered);
       return { step, ...seen, ...(seen.outcome === 'failed' && isCallGood && { cause: step }) };
     }),
   );
@@ -52,19 +52,16 @@ function unanswered(error: unknown): Line {
   return isSilent ? unproven(error.detail) : wrong(error.detail, error.advice);
 }
 
-/** Returns the proof of each line, which changes nothing. @throws CommandFailure when AWS does not answer */
-function linesOf(world: World): Readonly<Record<string, () => Promise<Line>>> {
-  const { as } = world;
-  return {
-    drift: () => as('lookup', (who) => examineDrift(world, who)),
-    versions: () => as('emergency', (who) => examineVersions(world, who)),
-    subscriptions: () => as('operator', (who) => examineSubscriptions(world, who)),
-    alarms: () => as('lookup', (who) => examineAlarms(world, who)),
-    'unsigned-call': () => callUnsigned(world),
-    'health-run': () => as('deploy', (who) => runOnce(world, who)),
-    ...(world.options.guarded && { 'direct-invoke': () => tryDirectInvocation(world) }),
-  };
-}
+/** The proof of each line, which changes nothing, and the role that may ask AWS for it. */
+const LINES = {
+  drift: ['lookup', examineDrift],
+  versions: ['emergency', examineVersions],
+  subscriptions: ['operator', examineSubscriptions],
+  alarms: ['lookup', examineAlarms],
+  'unsigned-call': ['operator', callUnsigned],
+  'health-run': ['deploy', runOnce],
+  'direct-invoke': ['direct', tryDirectInvocation],
+} as const satisfies Record<string, readonly [Role, (world: World, who: Shell) => Promise<Line>]>;
 
 /** Lets CloudFormation compare each property that the deployed template sets with the resource in AWS. */
 async function examineDrift({ environment, place, send }: World, who: Shell): Promise<Line> {
@@ -187,11 +184,10 @@ async function runOnce({ shell, environment }: World, who: Shell): Promise<Line>
 const RUN_MS = 80_000;
 
 /** Checks that the guard denies a direct invocation. Lambda authorizes a dry run like a call, but runs nothing. */
-async function tryDirectInvocation(world: World): Promise<Line> {
-  const { shell, environment, options, place, send } = world;
+async function tryDirectInvocation({ environment, options, place, send }: World, who: Shell): Promise<Line> {
   const profile = options.profileDirect;
   if (profile === undefined) return unproven('--profile-direct must name a profile whose own policies allow it');
-  const lambda = new Lambda(awsConfig(asProfile(shell, profile), place, 'LAMBDA'));
+  const lambda = new Lambda(awsConfig(who, place, 'LAMBDA'));
   const input = { FunctionName: functionName(environment.name), Qualifier: ALIAS, InvocationType: 'DryRun' } as const;
   try {
     await lambda.invoke({ ...input, Payload: '{}' }, send);

@@ -62,15 +62,17 @@ const ROLES = {
   deploy: 'the role that deploys (--profile-deploy)',
   lookup: "the CDK's lookup role, which the role that deploys may assume (--profile-deploy)",
   emergency: 'the role for emergencies (--profile-emergency)',
+  direct: 'a role whose own policies allow it (--profile-direct)',
 } as const;
 
-type Role = keyof typeof ROLES;
+export type Role = keyof typeof ROLES;
 
 /** Returns a function that runs work with the shell of a role, or with the person's own shell without a profile. */
-function signIn(shell: Shell, environment: Environment, { profileDeploy, profileEmergency }: StackOptions) {
-  const deploy = asProfile(shell, profileDeploy);
-  const lookup = profileDeploy === undefined ? shell : asLookupRole(deploy, environment);
-  const shells = { operator: shell, deploy, lookup, emergency: asProfile(shell, profileEmergency) };
+function signIn(shell: Shell, environment: Environment, options: StackOptions) {
+  const deploy = asProfile(shell, options.profileDeploy);
+  const lookup = options.profileDeploy === undefined ? shell : asLookupRole(deploy, environment);
+  const [emergency, direct] = [asProfile(shell, options.profileEmergency), asProfile(shell, options.profileDirect)];
+  const shells = { operator: shell, deploy, lookup, emergency, direct };
   /** @throws CommandFailure which names the right role, if AWS denies the work */
   return async <Answer>(role: Role, work: (who: Shell) => Promise<Answer>): Promise<Answer> => {
     try {
@@ -83,7 +85,7 @@ function signIn(shell: Shell, environment: Environment, { profileDeploy, profile
 }
 
 /** Returns the same shell, signed in with the profile if it is named. */
-export function asProfile(shell: Shell, profile: string | undefined): Shell {
+function asProfile(shell: Shell, profile: string | undefined): Shell {
   if (profile === undefined) return shell;
   const credentials = async () => {
     const { defaultProvider } = await import('@aws-sdk/credential-provider-node');

@@ -6,23 +6,15 @@ import { DEFAULT_QUALIFIER } from '../../lib/settings/settings-file.ts';
 import { execution } from './execution-policy.ts';
 import { allow, arn, type Bootstrap, KEY_USE, keyOf, resourcesOf, STOP_A_DEPLOYMENT } from './statements.ts';
 
-/** The policies of the roles that deploy, operate or stop an environment: option, statements, description. */
+/** The policies of the roles that deploy, operate or stop an environment, by option: statements, description. */
 export const OWN_POLICIES = {
-  deploy: [
-    '--deploy',
-    deploy,
-    'of the role that deploys: the roles of the CDK bootstrap, the outputs, one run of health',
-  ],
-  execution: ['--execution', execution, 'of the role with which CloudFormation makes the stack'],
-  operator: ['--operator', operator, 'of the role that manages the clients; it reads no credential'],
-  emergency: ['--emergency', emergency, 'of the role that stops the broker or a client in an emergency'],
-  sealingKey: ['--sealing-key', sealingKey, 'of the role that rotates the sealing key, and does nothing else'],
-  boundary: ['--boundary', boundary, 'that is the permissions boundary of the stacks and of the bootstrap'],
-  boundaryExceptions: [
-    '--boundary-exceptions',
-    boundaryExceptions,
-    'with its denials alone, for a boundary that exists',
-  ],
+  deploy: [deploy, 'of the role that deploys: the roles of the CDK bootstrap, the outputs, one run of health'],
+  execution: [execution, 'of the role with which CloudFormation makes the stack'],
+  operator: [operator, 'of the role that manages the clients; it reads no credential'],
+  emergency: [emergency, 'of the role that stops the broker or a client in an emergency'],
+  sealingKey: [sealingKey, 'of the role that rotates the sealing key, and does nothing else'],
+  boundary: [boundary, 'that is the permissions boundary of the stacks and of the bootstrap'],
+  boundaryExceptions: [boundaryExceptions, 'with its denials alone, for a boundary that exists'],
 } as const;
 
 /**
@@ -40,7 +32,7 @@ export function ownPolicies(
   const document = (Statement: readonly object[]) => ({ Version: '2012-10-17', Statement });
   // Sixty characters are left for an addition.
   const fits = (Statement: readonly object[]) => JSON.stringify(document(Statement)).length <= MAX_CHARACTERS - 60;
-  const [, statementsOf] = OWN_POLICIES[kind];
+  const [statementsOf] = OWN_POLICIES[kind];
   const parts: object[][] = [[]];
   for (const statement of statementsOf(environment, bootstrap, clients)) {
     const last = parts.at(-1) ?? [];
