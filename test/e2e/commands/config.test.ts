@@ -8,11 +8,6 @@ async function config(...args: readonly string[]) {
   return result.stdout;
 }
 
-it('env --unset removes the variables, and says that those of before are not restored', async () => {
-  const unset = await runCommandLine(['env', '--unset']);
-  expect(unset).toEqual(ended(0, /^unset .*AWS_SECRET_ACCESS_KEY\n$/, /AWS_PROFILE and AWS_REGION, are not restored/));
-});
-
 describe('config', () => {
   it('prints every setting of an environment, and where it is from', async () => {
     const stdout = await config('dev');

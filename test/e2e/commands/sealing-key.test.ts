@@ -1,7 +1,7 @@
 import { describe, expect, it as plain } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
-import { answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, ended, runCommandLine, typeAtCommandLine, writeSettings } from './shared/command-line.ts';
+import { startAws } from './shared/aws-operations.ts';
+import { ended, runCommandLine, typeAtCommandLine, writeSettings } from './shared/command-line.ts';
 import { it, SERVICES } from './shared/operator-world.ts';
 
 const PAIR = { client: 'acme', service: SERVICES[0] };
@@ -48,13 +48,11 @@ describe('sealing-key retire', () => {
       VersionStages: [stage],
       CreatedDate,
     }));
-    const { url, requests } = await answering(answerWith(200, JSON.stringify({ Versions })));
+    const { url, calls } = await startAws(() => ({ Versions }));
     const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: url };
     const { exitCode, stderr } = await runCommandLine(['sealing-key', 'retire', '--yes', '--environment', 'dev'], env);
-    const changes = requests.filter(({ headers }) => `${headers['x-amz-target']}`.endsWith('UpdateSecretVersionStage'));
-    expect({ exitCode, changed: changes.length }).toEqual(
-      retired ? { exitCode: 0, changed: 1 } : { exitCode: 1, changed: 0 },
-    );
+    const changes = calls.filter(({ operation }) => operation === 'UpdateSecretVersionStage');
+    expect([exitCode, changes.length]).toEqual(retired ? [0, 1] : [1, 0]);
     expect(stderr).toMatch(retired ? /Within an hour it opens no token/ : /error: too-early: /);
   });
 

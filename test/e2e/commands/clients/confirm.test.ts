@@ -143,8 +143,9 @@ it('client delete says until when client restore can take the mark for deletion 
   const daysLeft = (Date.parse(goneAt) - begun) / (24 * 60 * 60_000);
   expect(Math.abs(daysLeft - 30)).toBeLessThan(0.01);
   expect((await world.run('client list')).stdout).toMatch(new RegExp(`acme: to be deleted on ${goneAt}`));
-  for (const command of ['client delete acme --yes', 'client put acme --yes']) {
-    expect(await world.run(command)).toEqual(
+  // A new client, whose name differs by case only, would be confused with it.
+  for (const command of ['delete acme', 'put acme', 'put acme --create', 'put Acme --create']) {
+    expect(await world.run(`client ${command} --yes`, { input: NEW }), command).toEqual(
       ended(1, '', /^error: secret-deleted: .*\nRestore it first, with client restore\.\n$/),
     );
   }

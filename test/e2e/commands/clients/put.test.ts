@@ -1,11 +1,5 @@
 import { Readable } from 'node:stream';
-import {
-  CreateSecretCommand,
-  DeleteSecretCommand,
-  DescribeSecretCommand,
-  GetSecretValueCommand,
-  ListSecretsCommand,
-} from '@aws-sdk/client-secrets-manager';
+import { CreateSecretCommand, DescribeSecretCommand, GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
 import { environments } from '../../../../lib/environments.ts';
 import { changed } from '../../../unit/settings/example-form.ts';
@@ -287,19 +281,6 @@ describe('client put stores nothing, and repeats nothing', () => {
     await expect(world.describe('token-broker/dev/new')).rejects.toThrow(/can't find/);
   });
 });
-
-it.for(['acme', 'Acme'])(
-  'client put --create makes no %s beside an acme that is marked for deletion',
-  async (client, { world }) => {
-    await world.secretsManager.send(new DeleteSecretCommand({ SecretId: ACME }));
-    const result = await world.run(`client put ${client} --create --yes`, { input: NEW });
-    expect(result).toEqual(ended(1, '', /^error: secret-deleted: The secret is marked for deletion\nRestore it first/));
-    const { SecretList = [] } = await world.secretsManager.send(
-      new ListSecretsCommand({ IncludePlannedDeletion: true }),
-    );
-    expect(SecretList.map(({ Name }) => Name).filter((name) => /acme$/i.test(name ?? ''))).toEqual([ACME]);
-  },
-);
 
 it('client put names the pending version on Ctrl-C, and the commands for it', async ({ world }) => {
   world.tokenService.behave(undefined, { fault: 'hang' });

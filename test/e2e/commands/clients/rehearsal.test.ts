@@ -46,7 +46,11 @@ describe('env', () => {
     const removed = await runCommandLine(['env', '--unset', '--powershell']);
     // The terminal may have another sign-in by then.
     expect(removed).toEqual(
-      ended(0, /^(?!.*AWS_PROFILE)\$env:AWS_ENDPOINT_URL = \$null\n(?:\$env:\w+ = \$null\n)+$/s, /./),
+      ended(
+        0,
+        /^(?!.*AWS_PROFILE)\$env:AWS_ENDPOINT_URL = \$null\n(?:\$env:\w+ = \$null\n)+$/s,
+        /AWS_PROFILE and AWS_REGION, are not restored/,
+      ),
     );
   });
 

@@ -174,6 +174,7 @@ plain.each<readonly [type: string, name: string, words: string, call: Call]>([
   ['secret-managed', 'InvalidRequestException', MANAGED, tag],
   ['secret-deleted', 'InvalidRequestException', MARKED, put],
   ['aws-refused', 'InvalidRequestException', 'marked: something new', put],
+  ['aws-access-denied', 'AccessDeniedException', 'User: marked may not, with an explicit deny in an SCP', put],
   // @see platform-engineering-labs/formae#746
   ['secret-full', 'LimitExceededException', 'marked', put],
   ['aws-quota', 'LimitExceededException', 'marked', tag],
@@ -184,16 +185,6 @@ plain.each<readonly [type: string, name: string, words: string, call: Call]>([
   const failure = await call(openSecretsManager(shell, { environment: 'local' })).catch((error: unknown) => error);
   expect(failure).toMatchObject({ type, advice: expect.stringMatching(/\.$/) });
   expect(`${failure}`).not.toMatch(/marked(?! for)/);
-});
-
-it('client put says which policy denies what it stores', async ({ world }) => {
-  const words = 'User: marked is not authorized to perform: it with an explicit deny in a service control policy';
-  const answer = JSON.stringify({ __type: 'AccessDeniedException', Message: words });
-  const { env } = await inFrontOf('SECRETS_MANAGER', ({ operation }) =>
-    operation === 'PutSecretValue' ? (to) => to.writeHead(400).end(answer) : undefined,
-  );
-  const denied = await world.run('client put acme --yes', { env, input: WRONG });
-  expect(denied).toEqual(ended(1, '', /error: aws-access-denied: .*\(service control policy\)/));
 });
 
 it('takes a move whose first answer was lost for its own, although AWS refuses the repetition', async ({ world }) => {
