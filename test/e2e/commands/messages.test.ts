@@ -173,10 +173,13 @@ it('the command line offers every command and option that an advice names', asyn
   }
 });
 
-it('begins no more of a long work after a failure', async () => {
+it('works on five items at a time, and begins no more of a long work after a failure', async () => {
   const begun: number[] = [];
   const work = async (item: number) => {
-    if (begun.push(item) === 3) throw new Error('the third');
+    begun.push(item);
+    await setImmediate();
+    if (item === 0) expect(begun).toHaveLength(5);
+    if (item === 2) throw new Error('the third');
   };
   await expect(mapConcurrently([...Array(1_000).keys()], work)).rejects.toThrow('the third');
   await setImmediate();
