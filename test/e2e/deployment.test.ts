@@ -85,11 +85,21 @@ describe('npm run deploy', () => {
 
 const OWN = { 'token-broker-prod': 50, 'token-broker-health-prod': 10 };
 const THREE = { ...DEV, provisionedConcurrency: 3 };
+const GONE = { stack: DEPLOYED, inTemplate: 3 };
+const TOO_FEW = { unreserved: 10, own: OWN };
+const INVALID = { refuses: 'account-settings', word: 'InvalidParameterValueException' };
 const inStatus = (StackStatus: string) => ({ stack: { ...DEPLOYED, StackStatus } });
+
+type Row = [what: string, world: World, environment: typeof DEV, warning?: RegExp];
+const UNASKED =
+  /^The quota .* at least 160 free .* was not checked \(aws-access-denied: .*lambda:Get\w+.*policy --deploy/;
+const UNKNOWN = /was not checked \(aws-refused: .*lambda:GetAccountSettings .*Exception\)\)\.$/;
+const withoutRight = (action: string) =>
+  new RegExp(`not checked \\(aws-access-denied: .*${action}.*policy --deploy prints`);
 
 /** @see serverless/serverless#10897, aws/aws-cdk#29992, aws/serverless-application-model#1353 */
 describe('npm run deploy leaves to the CDK', () => {
-  it.each<[what: string, world: World, environment: typeof DEV, warning?: RegExp]>([
+  it.each<Row>([
     ['a first deployment with as much concurrency as it needs', { unreserved: 160 }, PROD],
     ['an account whose own reservations of today are free', { unreserved: 100, own: OWN }, PROD],
     ['functions that reserve nothing yet', { unreserved: 160, own: {} }, PROD],
@@ -98,35 +108,19 @@ describe('npm run deploy leaves to the CDK', () => {
     ['a failed creation that is not protected', { stack: UNPROTECTED }, DEV],
     ['a stack that it may not see', { stack: ROLLED_BACK, refuses: 'DescribeStacks' }, DEV],
     // The CDK deletes a stack that was never created, and asks before it continues after --no-rollback.
-    ...['UPDATE_ROLLBACK_COMPLETE', 'REVIEW_IN_PROGRESS', 'CREATE_FAILED', 'UPDATE_FAILED'].map(
-      (status): [string, World, typeof DEV] => [`a stack in ${status}`, inStatus(status), DEV],
-    ),
+    ...['UPDATE_ROLLBACK_COMPLETE', 'REVIEW_IN_PROGRESS', 'CREATE_FAILED', 'UPDATE_FAILED'].map((status): Row => {
+      return [`a stack in ${status}`, inStatus(status), DEV];
+    }),
     ['provisioned instances that are there', { stack: DEPLOYED, inTemplate: 3, isThere: true }, THREE],
     ['provisioned instances of a stack that is not there yet', {}, THREE],
     ['the first provisioned instances', { stack: DEPLOYED }, THREE, /changes from 0 to 3: deploy it alone/],
     ['the last provisioned instances', { stack: DEPLOYED, inTemplate: 3 }, DEV, /changes from 3 to 0: deploy it alone/],
-    ...['account-settings', '/concurrency'].map((refuses): [string, World, typeof DEV, RegExp] => [
-      `a quota when it may not ask for ${refuses}`,
-      { unreserved: 10, own: OWN, refuses },
-      PROD,
-      /^The quota .* at least 160 free .* was not checked \(aws-access-denied: .*lambda:Get\w+.*policy --deploy/,
-    ]),
-    [
-      'a quota about which AWS says nothing, and names no right',
-      { unreserved: 10, refuses: 'account-settings', word: 'InvalidParameterValueException' },
-      PROD,
-      /was not checked \(aws-refused: .*lambda:GetAccountSettings .*Exception\)\)\.$/,
-    ],
+    ['a quota when it may not ask for it', { ...TOO_FEW, refuses: 'account-settings' }, PROD, UNASKED],
+    ['a quota when it may not ask what it reserves', { ...TOO_FEW, refuses: '/concurrency' }, PROD, UNASKED],
+    ['a quota of which AWS says nothing, and names no right', { ...TOO_FEW, ...INVALID }, PROD, UNKNOWN],
     // As a role of the release before.
-    ...Object.entries({
-      GetTemplate: 'cloudformation:GetTemplate',
-      'provisioned-concurrency': 'lambda:GetProvisionedConcurrencyConfig',
-    }).map(([refuses, action]): [string, World, typeof DEV, RegExp] => [
-      `instances when it has no right to ${action}`,
-      { stack: DEPLOYED, refuses, inTemplate: 3 },
-      THREE,
-      new RegExp(`not checked \\(aws-access-denied: .*${action}.*policy --deploy prints`),
-    ]),
+    ['a template without the right', { ...GONE, refuses: 'GetTemplate' }, THREE, withoutRight('cloudformation:Get')],
+    ['instances without the right', { ...GONE, refuses: 'provisioned' }, THREE, withoutRight('lambda:GetProvisioned')],
   ])('%s, and warns of what it did not see', async (_, world, environment, warning = /^$/) => {
     const { deployTo, state } = await startWorld(world);
     const toldBefore = [expect.stringMatching(warning)];
@@ -137,61 +131,48 @@ describe('npm run deploy leaves to the CDK', () => {
 
 /** @see org-formation/org-formation-cli#455, serverless/serverless#10897 */
 describe('npm run deploy does nothing, and says why,', () => {
-  const wait =
-    /^error: TokenBroker-dev is in [A-Z_]+, in which CloudFormation accepts no deployment: nothing was done\. Wait until that has ended, then deploy again\.$/;
-
-  it.each<[what: string, world: World, environment: typeof DEV, exitCode: number, said: RegExp]>([
-    ...[159, 99, 10].map((unreserved): [string, World, typeof DEV, number, RegExp] => {
-      const own = unreserved === 99 ? OWN : undefined;
-      const free = own === undefined ? unreserved : 159;
-      const said = new RegExp(`prod reserves 60 .* has only ${free} in eu-west-1 .*nothing was done`);
-      return [`with ${free} free executions`, { unreserved, own }, PROD, 1, said];
-    }),
-    ...['UPDATE_IN_PROGRESS', 'UPDATE_COMPLETE_CLEANUP_IN_PROGRESS', 'ROLLBACK_IN_PROGRESS'].map(
-      (status): [string, World, typeof DEV, number, RegExp] => [`in ${status}`, inStatus(status), DEV, 1, wait],
-    ),
-    [
-      'in UPDATE_ROLLBACK_FAILED',
-      inStatus('UPDATE_ROLLBACK_FAILED'),
-      DEV,
-      1,
-      /npm run cdk -- rollback TokenBroker-dev\. .* --orphan <logical id>/,
-    ],
-    [
-      'in it, with the file of the settings',
-      { ...inStatus('UPDATE_ROLLBACK_FAILED'), env: { TOKEN_BROKER_ENVIRONMENTS_FILE: '../environments.mts' } },
-      DEV,
-      1,
-      /TokenBroker-dev --settings \.\.\/environments\.mts\. /,
-    ],
-    ['in DELETE_FAILED', inStatus('DELETE_FAILED'), DEV, 1, /npm run cdk -- destroy --exclusively TokenBroker-dev\.$/],
-    [
-      'in another failure',
-      inStatus('IMPORT_ROLLBACK_FAILED'),
-      DEV,
-      1,
-      /^error: TokenBroker-dev is in IMPORT_ROLLBACK_FAILED, .* nothing was done\. Its events say why\.$/,
-    ],
-    [
-      'where provisioned instances were deleted by hand: it prints what puts them back',
-      { stack: DEPLOYED, inTemplate: 3 },
-      THREE,
-      2,
-      /^error: the provisioned instances of dev were deleted by hand, so CloudFormation would fail: nothing was done\. Put them back, and deploy again:\naws lambda put-provisioned-concurrency-config --function-name token-broker-dev --qualifier live --provisioned-concurrent-executions 3 --region eu-west-1$/,
-    ],
-    [
-      'where the broker was stopped too: it prints no command that Lambda refuses, or that starts the broker',
-      { stack: DEPLOYED, inTemplate: 3, own: { 'token-broker-dev': 0 } },
-      THREE,
-      2,
-      /^error: .* and the broker was stopped: nothing was done\. docs\/runbook\.md, "Stop the .*$/,
-    ],
-  ])('%s', async (_, world, environment, exitCode, said) => {
+  async function expectNothing(world: World, environment: typeof DEV, exitCode: number, said: RegExp) {
     const { deployTo, state } = await startWorld(world);
     const { told, ...deployed } = await deployTo(environment);
     expect(deployed).toMatchObject({ exitCode, toldBefore: undefined });
     expect(told.join('\n')).toMatch(said);
     expect(state.stack).toEqual(world.stack);
+  }
+
+  const WAIT = /Wait until that has ended, then deploy again\.$/;
+
+  it.each<[status: string, advice: RegExp, env?: World['env']]>([
+    ['UPDATE_IN_PROGRESS', WAIT],
+    ['UPDATE_COMPLETE_CLEANUP_IN_PROGRESS', WAIT],
+    ['ROLLBACK_IN_PROGRESS', WAIT],
+    ['UPDATE_ROLLBACK_FAILED', /npm run cdk -- rollback TokenBroker-dev\. .* --orphan <logical id>/],
+    ['UPDATE_ROLLBACK_FAILED', /TokenBroker-dev --settings a\.mts\. /, { TOKEN_BROKER_ENVIRONMENTS_FILE: 'a.mts' }],
+    ['DELETE_FAILED', /npm run cdk -- destroy --exclusively TokenBroker-dev\.$/],
+    ['IMPORT_ROLLBACK_FAILED', /Its events say why\.$/],
+  ])('in %s: %s', async (status, advice, env = {}) => {
+    const state = `^error: TokenBroker-dev is in ${status}, in which CloudFormation accepts no deployment: nothing was done`;
+    await expectNothing({ ...inStatus(status), env }, DEV, 1, new RegExp(`${state}\\. .*${advice.source}`));
+  });
+
+  it.each([
+    [159, undefined],
+    [99, OWN],
+    [10, undefined],
+  ])('with %i executions that no function reserves, and its own: %o', async (unreserved, own) => {
+    const free = unreserved + (own === undefined ? 0 : 60);
+    const said = new RegExp(`prod reserves 60 .* has only ${free} in eu-west-1 .*nothing was done`);
+    await expectNothing({ unreserved, own }, PROD, 1, said);
+  });
+
+  it('where provisioned instances were deleted by hand: it prints what puts them back', async () => {
+    const put = `put-provisioned-concurrency-config --function-name token-broker-dev --qualifier live`;
+    const said = `^error: the provisioned instances of dev were deleted by hand, so CloudFormation would fail: nothing was done\\. Put them back, and deploy again:\naws lambda ${put} --provisioned-concurrent-executions 3 --region eu-west-1$`;
+    await expectNothing(GONE, THREE, 2, new RegExp(said));
+  });
+
+  it('where the broker was stopped too: it prints no command that Lambda refuses, or that starts the broker', async () => {
+    const said = /^error: .* and the broker was stopped: nothing was done\. docs\/runbook\.md, "Stop the .*$/;
+    await expectNothing({ ...GONE, own: { 'token-broker-dev': 0 } }, THREE, 2, said);
   });
 });
 
