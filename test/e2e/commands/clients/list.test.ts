@@ -35,13 +35,13 @@ async function start() {
     ageDays = 0;
     return secret;
   };
-  return { ...standIn, store, run, json: async () => JSON.parse((await run(['--json'])).stdout) };
+  return { ...standIn, store, run };
 }
 
 type Version = readonly [ageDays: number, ...stages: string[]];
 
 describe('client list', () => {
-  it('shows services and versions, and names those that are old or have no list of services', async () => {
+  it('shows services and versions, whole in JSON, and names those that are old or have no list of services', async () => {
     const { store, run } = await start();
     store('dev/globex', [[3, 'AWSCURRENT']], SERVICES.join(' '));
     store('dev/acme', [
@@ -71,17 +71,11 @@ describe('client list', () => {
       expect.stringMatching(/^ {2}all +- +- +-$/),
       '',
     ]);
-  });
-
-  it('answers --json with whole version ids and times', async () => {
-    const { store, json } = await start();
-    store('dev/acme', [[12, 'AWSCURRENT']], INSIGHTS);
     const stored_at = expect.stringMatching(/Z$/);
-    const versions = [{ version: 'dev-acme-12'.padEnd(32, '0'), stages: ['AWSCURRENT'], stored_at }];
-    expect(await json()).toEqual({
-      environment: 'dev',
-      clients: [{ client: 'acme', services: [INSIGHTS], versions, pairs: null }],
-    });
+    const versions = [{ version: 'dev-globex-3'.padEnd(32, '0'), stages: ['AWSCURRENT'], stored_at }];
+    const { environment, clients } = JSON.parse((await run(['--json'])).stdout);
+    expect(environment).toBe('dev');
+    expect(clients).toContainEqual({ client: 'globex', services: SERVICES, versions, pairs: null });
   });
 
   it('shows unproven pairs, and says so, when what health found cannot be read', async () => {
