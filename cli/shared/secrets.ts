@@ -7,12 +7,12 @@ import {
   ResourceNotFoundException,
   type SecretListEntry,
   SecretsManager,
-  type Tag,
 } from '@aws-sdk/client-secrets-manager';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
-import { expiresTag, NAME_PATTERN, SECRET_STATES, type SecretStage, secretPrefix } from '../../functions/vocabulary.ts';
+import { clientOf, servicesTag, tagsByVersion } from '../../functions/health/client-secrets.ts';
+import { expiresTag, SECRET_STATES, type SecretStage, secretPrefix } from '../../functions/vocabulary.ts';
 import { isRefused, openClient } from './ask-aws.ts';
 import { type ClientSecret, type DatedSecret, nearestNames, versionWith } from './client-secret.ts';
 import type { CommandOptions } from './operate.ts';
@@ -35,7 +35,8 @@ export interface NewVersion {
 export function openSecrets(shell: Shell, options: CommandOptions) {
   const client = openSecretsManager(shell, options);
   const send = { abortSignal: shell.signal };
-  const prefix = secretPrefix(options.environment);
+  const { environment } = options;
+  const prefix = secretPrefix(environment);
   const idOf = (name: string) => ({ SecretId: `${prefix}${name}` });
   async function* versionsOf(name: string, more: { readonly IncludeDeprecated?: true } = {}) {
     const input = { ...idOf(name), MaxResults: 100, ...more };
@@ -49,14 +50,14 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       const secrets: ClientSecret[] = [];
       const input = { Filters, IncludePlannedDeletion: true, MaxResults: 100 };
       for await (const { SecretList = [] } of paginateListSecrets({ client }, input, send)) {
-        secrets.push(...SecretList.flatMap((entry) => readSecret(entry, prefix) ?? []));
+        secrets.push(...SecretList.flatMap((entry) => readSecret(entry, environment) ?? []));
       }
       return secrets.toSorted((a, b) => a.client.localeCompare(b.client, 'en', { numeric: true }));
     },
 
     async find(name: string): Promise<ClientSecret | undefined> {
       const found = await client.describeSecret(idOf(name), send).catch(ifThereIsOne);
-      return found && readSecret({ ...found, SecretVersionsToStages: found.VersionIdsToStages }, prefix);
+      return found && readSecret({ ...found, SecretVersionsToStages: found.VersionIdsToStages }, environment);
     },
 
     /** Adds when each version was stored. Leaves dates out if AWS refuses to list them. */
@@ -202,24 +203,17 @@ function versionTags(versionId: string, services: string, expiries = 'never') {
   return [ofServices, { Key: expiresTag(versionId), Value: expiries.slice(0, 249) }];
 }
 
-/** Returns the values of the tags whose keys are the prefix and a version. */
-function byVersion(tags: readonly Tag[], prefix: string): ReadonlyMap<string, string> {
-  const own = tags.filter(({ Key = '' }) => Key.startsWith(prefix));
-  return new Map(own.map(({ Key = '', Value = '' }) => [Key.slice(prefix.length), Value]));
-}
-
-/** Reads an entry of ListSecrets. Returns `undefined` unless it is the secret of a client below the prefix. */
-function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | undefined {
-  const { Name = '', ARN = '', Tags = [], SecretVersionsToStages = {}, DeletedDate } = entry;
-  // ListSecrets filters by prefix, but a client's own name contains no slash.
-  const client = Name.slice(prefix.length);
-  if (!Name.startsWith(prefix) || !NAME_PATTERN.test(client)) return undefined;
+/** Reads an entry of ListSecrets. Returns `undefined` unless it is the secret of a client of the environment. */
+function readSecret(entry: SecretListEntry, environment: string): ClientSecret | undefined {
+  const { Name = '', ARN = '', Tags, SecretVersionsToStages = {}, DeletedDate } = entry;
+  const client = clientOf(Name, environment);
+  if (client === undefined) return undefined;
   return {
     client,
     arn: ARN,
-    servicesTag: Tags.find(({ Key }) => Key === SERVICES_TAG)?.Value,
-    servicesOf: byVersion(Tags, versionTag('')),
-    expiriesOf: byVersion(Tags, expiresTag('')),
+    servicesTag: servicesTag(Tags),
+    servicesOf: tagsByVersion(versionTag, Tags),
+    expiriesOf: tagsByVersion(expiresTag, Tags),
     versions: Object.entries(SecretVersionsToStages).map(([versionId, stages]) => ({ versionId, stages })),
     deletedAt: DeletedDate?.getTime(),
   };

@@ -29,7 +29,8 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
     for await (const { SecretList = [] } of pages) {
       for (const { Name = '', Tags } of SecretList) {
         const client = clientOf(Name, environment);
-        if (client !== undefined) clients.set(client, { services: servicesTag(Tags), expiries: expiryTags(Tags) });
+        if (client === undefined) continue;
+        clients.set(client, { services: servicesTag(Tags), expiries: tagsByVersion(expiresTag, Tags) });
       }
     }
     return [...clients].map(([client, tags]) => ({ client, ...tags }));
@@ -53,13 +54,14 @@ export function createSecretDescriber({ environment, secretsManager, timeoutMs =
   };
 }
 
-function servicesTag(tags: readonly Tag[] = []): string | undefined {
+/** Returns the services of the version in use, as names with spaces between or `all`. */
+export function servicesTag(tags: readonly Tag[] = []): string | undefined {
   return tags.find(({ Key }) => Key === 'services')?.Value;
 }
 
-/** Returns the tags with the expiries of versions, by version. */
-function expiryTags(tags: readonly Tag[] = []): ReadonlyMap<string, string> {
-  const prefix = expiresTag('');
+/** Returns the values of the tags that `keyOf` names after a version, by version. */
+export function tagsByVersion(keyOf: (versionId: string) => string, tags: readonly Tag[] = []) {
+  const prefix = keyOf('');
   const own = tags.filter(({ Key }) => Key?.startsWith(prefix));
   return new Map(own.map(({ Key = '', Value = '' }) => [Key.slice(prefix.length), Value]));
 }
@@ -85,7 +87,7 @@ export function parseSecretEvent(event: unknown, environment: string): SecretEve
 }
 
 /** Returns the client whose secret has this name. The filter of a list in AWS is less strict than this comparison. */
-function clientOf(name: string, environment: string): ClientName | undefined {
+export function clientOf(name: string, environment: string): ClientName | undefined {
   const prefix = secretPrefix(environment);
   const client = name.slice(prefix.length);
   return name.startsWith(prefix) && NAME_PATTERN.test(client) ? client : undefined;
