@@ -72,10 +72,10 @@ describe('token-broker serve --api', () => {
 const GENERATOR = join(ROOT, 'tools/openapi/node_modules/.bin/openapi-ts');
 
 interface Program {
-  /** The program that must be installed. */
-  readonly tool: string;
-  readonly file: string;
+  /** Its last word is the file of the text. */
   readonly command: readonly string[];
+  /** The program that must be installed, if it is not the first word. */
+  readonly tool?: string;
   readonly text: string;
   readonly prepare?: (folder: string) => Promise<void>;
 }
@@ -84,7 +84,6 @@ interface Program {
 const PROGRAMS: Readonly<Record<string, Program>> = {
   curl: {
     tool: 'curl',
-    file: 'call.sh',
     command: ['sh', 'call.sh'],
     text: `
 head -c 1000000 /dev/zero > body
@@ -93,8 +92,6 @@ call "$API/small" && call --data-binary @body "$API/echo" && call "$API/large"
 `,
   },
   "Python's urllib": {
-    tool: 'python3',
-    file: 'call.py',
     command: ['python3', 'call.py'],
     text: `
 import os, urllib.request
@@ -106,8 +103,6 @@ for path, body in (("/small", None), ("/echo", bytes(1000000)), ("/large", None)
 `,
   },
   "Java's HttpClient": {
-    tool: 'java',
-    file: 'Call.java',
     command: ['java', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', 'Call.java'],
     text: `
 import java.net.URI;
@@ -130,7 +125,6 @@ class Call {
   },
   Go: {
     tool: 'go',
-    file: 'call.go',
     command: [...GO_COMMAND, 'run', 'call.go'],
     text: `
 package main
@@ -156,7 +150,6 @@ func main() {
   },
   'a client that openapi-ts generates': {
     tool: GENERATOR,
-    file: 'call.ts',
     command: [process.execPath, 'call.mjs'],
     text: `
 import { client } from './generated/client.gen';
@@ -188,12 +181,11 @@ for (const call of [() => small({ parseAs }), () => echo({ parseAs, body: new Bl
       const generated = await finished(spawn(GENERATOR, ['-i', 'api.json', '-o', 'generated', '-s'], { cwd: folder }));
       expect(generated).toEqual(ended(0, ''));
       const outfile = join(folder, 'call.mjs');
-      await build({ entryPoints: [join(folder, 'call.ts')], outfile, bundle: true, platform: 'node', format: 'esm' });
+      const entryPoints = [outfile];
+      await build({ entryPoints, outfile, allowOverwrite: true, bundle: true, platform: 'node', format: 'esm' });
     },
   },
   "Node's fetch": {
-    tool: process.execPath,
-    file: 'call.mjs',
     command: [process.execPath, 'call.mjs'],
     text: `
 for (const [path, body] of [['/small'], ['/echo', new Uint8Array(1_000_000)], ['/large']]) {
@@ -205,7 +197,7 @@ for (const [path, body] of [['/small'], ['/echo', new Uint8Array(1_000_000)], ['
   },
 };
 
-const missing = Object.entries(PROGRAMS).flatMap(([name, { tool }]) =>
+const missing = Object.entries(PROGRAMS).flatMap(([name, { command, tool = command[0] }]) =>
   runs('sh', '-c', `command -v ${tool}`) ? [] : name,
 );
 const skipped = missing.length > 0 ? ` (skipped: ${missing} cannot run here)` : '';
@@ -214,9 +206,9 @@ it(`programs in each language call the API with the key in the token's place${sk
   const { url, received } = await begin();
   const env = { PATH: process.env.PATH, HOME: tmpdir(), KEY, API: url };
   const programs = Object.entries(PROGRAMS).filter(([name]) => !missing.includes(name));
-  const results = programs.map(async ([name, { file, command, text, prepare }]) => {
+  const results = programs.map(async ([name, { command, text, prepare }]) => {
     const cwd = temporaryFolder();
-    writeFileSync(join(cwd, file), text);
+    writeFileSync(join(cwd, command.at(-1) ?? ''), text);
     await prepare?.(cwd);
     const [program = '', ...args] = command;
     return [name, await finished(spawn(program, args, { cwd, env }))];
