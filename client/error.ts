@@ -69,9 +69,8 @@ export function networkAdvice(code: string | undefined, { protocol }: URL): stri
   if ((HTTPS_PROXY || httpsProxy) && isIgnored && /^E(CONN|NOTFOUND|AI_|TIMEDOUT|.*UNREACH)|CONNECT/.test(code)) {
     return 'HTTPS_PROXY is set, but Node ignores it without NODE_USE_ENV_PROXY=1 (22.21, 24.5 or newer). Set NO_PROXY=127.0.0.1,localhost, too.';
   }
-  if (/^(UND_ERR_ABORTED|ERR_PROXY_TUNNEL)$/.test(code)) {
-    return 'The proxy refuses the connection: its log-in belongs into HTTPS_PROXY, or it must allow this host.';
-  }
+  const isOfProxy = /^(UND_ERR_ABORTED|ERR_PROXY_TUNNEL)$/.test(code);
+  if (isOfProxy) return 'The proxy refuses this host: allow it there, or put the log-in of the proxy into HTTPS_PROXY.';
   if (code !== 'ETIMEDOUT') return undefined;
   return 'Node tries each address for 250 ms: NODE_OPTIONS=--network-family-autoselection-attempt-timeout=2000 allows more.';
 }

@@ -88,6 +88,7 @@ function flawOf(token: unknown): string | undefined {
   if (NOTHING.test(token)) return 'is a word for nothing';
   if (token.length > 65_536) return 'is longer than 64 KiB';
   if (/[<>"]/.test(token)) return 'contains an angle bracket or a quotation mark';
+  if (Object.hasOwn(decodeMembers(token) ?? {}, 'access_token')) return 'is a whole answer in base64';
   return /^[\x21-\x7e]+$/.test(token) ? undefined : 'contains a space, a control character or a character beyond ASCII';
 }
 

@@ -90,8 +90,7 @@ function readRetryAfter(header: string, now: number): number | undefined {
     const time = readTime(text.trim().replace(/^"|[".]$/g, ''), { isMoment: false, unitMs: 1_000 });
     return Math.ceil(((time?.ms ?? Number.NaN) - (time?.isMoment ? now : 0)) / 1_000);
   });
-  const seconds = Math.max(0, ...waits.filter((wait) => !Number.isNaN(wait)));
-  return seconds > 0 ? seconds : undefined;
+  return Math.max(0, ...waits.filter((wait) => wait > 0)) || undefined;
 }
 
 /** Limits the wait. After a short incident, a service may ask for hours. The wait of a throttle is the ban itself. */

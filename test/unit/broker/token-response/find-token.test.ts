@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { findToken } from '../../../../functions/broker/token-response/find-token.ts';
 import { listMembers, UnusableAnswer } from '../../../../functions/broker/token-response/members.ts';
 import { plainName, TOKEN_NAMES } from '../../../../functions/broker/token-response/names.ts';
-import { jwt } from './token-answers.ts';
+import { base64url, jwt } from './token-answers.ts';
 
 const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
 const OTHER = 'tok-9aB3c5D7e1F2g4H6';
@@ -137,6 +137,8 @@ describe('the text of a token', () => {
       text,
       'contains an angle bracket or a quotation mark',
     ]),
+    // @see free5gc/nrf#18
+    [base64url('{"access_token":"tok-1"}'), 'is a whole answer in base64'],
     ...['request_error', 'AUTH_FAILED'].map((word): [unknown, string] => [word, 'reads like an error']),
     ['t'.repeat(65_537), 'is longer than 64 KiB'],
     ...['a b', 'a\r\nb: c', '\u007f', 'ä', '\0', 'tok-1Bearer x', 'Basic tok-1'].map((text): [unknown, string] => [
