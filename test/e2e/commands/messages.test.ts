@@ -62,6 +62,11 @@ describe('a failure of AWS', () => {
     ['OptInRequired', 'aws-not-signed-up'],
     ['SubscriptionRequiredException', 'aws-not-signed-up'],
     ['RegionDisabledException', 'aws-not-signed-up'],
+    ['TooManyRequestsException', 'aws-throttled'],
+    // @see hashicorp/terraform-provider-aws#29496, a policy that names a role that was deleted
+    ['MalformedPolicyDocumentException', 'aws-refused'],
+    // @see aws/aws-sdk-js#2970, an interception that AWS_CA_BUNDLE makes good for the AWS CLI only
+    ['SELF_SIGNED_CERT_IN_CHAIN', 'aws-tls-failed'],
     ['TimeoutError', 'aws-unavailable'],
     ['AbortError', 'aborted'],
   ])('%s is "%s"', (name, type) => {
