@@ -2,8 +2,10 @@ import { setTimeout } from 'node:timers/promises';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import * as z from 'zod/mini';
 import { createTokenBroker } from '../client/token-broker.ts';
-import { createHookReporter } from './aws/codedeploy.ts';
+import { withRetry, withTimeLimit } from './aws/calls.ts';
 import type { InvocationContext } from './aws/function-url.ts';
+import { createHttpsSender } from './aws/https/sender.ts';
+import { CODEDEPLOY, createJsonApi } from './aws/json-api.ts';
 import { writeLine } from './aws/log/write-line.ts';
 import { type Pair, pairKey } from './broker/pair.ts';
 import { createPairChecker, createProbe, type FunctionOptions, signalAfter } from './health/ask-broker.ts';
@@ -26,7 +28,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
   const checkPair = createPairChecker(broker);
   const askForToken = createProbe(broker);
   const listClients = createClientList({ environment, secretsManager: new SecretsManagerClient() });
-  const report = createHookReporter(environment);
+  const codedeploy = createJsonApi(CODEDEPLOY, { send: createHttpsSender({ keepAlive: true }), environment });
 
   return async (event: unknown, context: InvocationContext): Promise<void> => {
     const hook = hookSchema.parse(event);
@@ -34,7 +36,10 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
     const status = faults.length === 0 ? 'Succeeded' : 'Failed';
     const { DeploymentId: deploymentId, LifecycleEventHookExecutionId: lifecycleEventHookExecutionId } = hook;
     write(`${JSON.stringify({ environment, operation: 'release-check', outcome: status, deploymentId, faults })}\n`);
-    await report({ deploymentId, lifecycleEventHookExecutionId, status });
+    const report = { deploymentId, lifecycleEventHookExecutionId, status };
+    await withTimeLimit(REPORT_TIMEOUT_MS, (signal) =>
+      withRetry(signal, () => codedeploy('PutLifecycleEventHookExecutionStatus', report, signal)),
+    );
   };
 
   /** Returns the faults of the version. Asks repeatedly, because a new role and URL take time to reach all of AWS. */
@@ -80,6 +85,7 @@ export function createReleaseCheckFunction(variables: ReleaseCheckVariables, opt
 
 /** Time for the report, at worst. Every question ends before it. */
 const REPORTING_MS = 15_000;
+const REPORT_TIMEOUT_MS = 10_000;
 
 /** @see https://docs.aws.amazon.com/codedeploy/latest/userguide/reference-appspec-file-structure-hooks.html */
 const hookSchema = z.object({ DeploymentId: z.string(), LifecycleEventHookExecutionId: z.string() });
