@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import type { Service } from '../../../functions/broker/service.ts';
 import { prime } from '../../../functions/prime.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
@@ -12,57 +12,44 @@ const settingsOf = (changes: Partial<Service> = {}) => ({
   provenForSeconds: 3_600,
 });
 
-describe('the first reads', () => {
-  /** Reads within a time limit from an AWS that answers so. Returns the questions. */
-  async function askedFirst(answer: () => Promise<object>, withinMs: number): Promise<readonly unknown[]> {
-    const asked: unknown[] = [];
+it.each<[string, () => Promise<object>, number]>([
+  ['answers', async () => ({}), 10_000],
+  ['fails', () => Promise.reject(new Error('no')), 10_000],
+  ['is silent', () => new Promise(() => undefined), 20],
+])(
+  'the first reads ask for an item and the sealing key, and no client’s secret, when AWS %s',
+  async (_, answer, ms) => {
+    const asked = new Set<string>();
     const ask = async (input: object) => {
-      asked.push(input);
+      asked.add(JSON.stringify(input));
       return { ...(await answer()) };
     };
-    const { readFirst } = createTokenFunction({
-      environment: 'test',
-      tableName: 'pairs',
-      settings: settingsOf(),
-      secretsManager: { getSecretValue: ask },
-      dynamodb: { getItem: ask, updateItem: ask },
-      write: () => undefined,
-    });
-    await readFirst(withinMs);
-    return asked;
-  }
-
-  it.each<[string, () => Promise<object>, number]>([
-    ['answers', async () => ({}), 10_000],
-    ['fails', () => Promise.reject(new Error('no')), 10_000],
-    ['is silent', () => new Promise(() => undefined), 20],
-  ])('look into the table and read the sealing key and no client’s secret when AWS %s', async (_, answer, withinMs) => {
-    const asked = (await askedFirst(answer, withinMs)).map((input) => JSON.stringify(input));
-    expect([...new Set(asked)].toSorted()).toEqual([
+    const aws = { secretsManager: { getSecretValue: ask }, dynamodb: { getItem: ask, updateItem: ask } };
+    await createTokenFunction({ environment: 'test', tableName: 'pairs', settings: settingsOf(), ...aws }).readFirst(
+      ms,
+    );
+    expect([...asked].toSorted()).toEqual([
       '{"SecretId":"token-broker-keys/test/sealing","VersionStage":"AWSCURRENT"}',
       '{"TableName":"pairs","Key":{"pair":{"S":"first-read"}}}',
     ]);
-  });
-});
+  },
+);
 
 const ELSEWHERE = { ...exampleService().response, tokenMember: 'jwt' };
 
-describe('priming', () => {
-  afterEach(() => void vi.restoreAllMocks());
-
-  it.each<[string, Partial<Service>, number]>([
-    ['is 200, as a miss', {}, 200],
-    ['is a problem where the token is elsewhere', { response: ELSEWHERE }, 424],
-    ['is a failure where the URL is malformed', { authUrl: 'nowhere' }, 500],
-  ])(
-    'goes the whole way to a token, opens no connection and writes nothing: the answer %s',
-    async (_, changes, status) => {
-      const connect = vi.spyOn(Socket.prototype, 'connect');
-      const written = captureOutput();
-      const headers = status === 200 ? { 'cache-status': 'token-broker; fwd=miss' } : {};
-      expect(await prime(settingsOf(changes))).toMatchObject({ statusCode: status, headers });
-      expect(connect).not.toHaveBeenCalled();
-      expect(Object.values(written).join('')).toBe('');
-    },
-  );
-});
+it.each<[string, Partial<Service>, number]>([
+  ['is 200, as a miss', {}, 200],
+  ['is a problem where the token is elsewhere', { response: ELSEWHERE }, 424],
+  ['is a failure where the URL is malformed', { authUrl: 'nowhere' }, 500],
+])(
+  'priming goes the whole way to a token, opens no connection and writes nothing: the answer %s',
+  async (_, changes, status) => {
+    const connect = vi.spyOn(Socket.prototype, 'connect');
+    onTestFinished(() => connect.mockRestore());
+    const written = captureOutput();
+    const headers = status === 200 ? { 'cache-status': 'token-broker; fwd=miss' } : {};
+    expect(await prime(settingsOf(changes))).toMatchObject({ statusCode: status, headers });
+    expect(connect).not.toHaveBeenCalled();
+    expect(Object.values(written).join('')).toBe('');
+  },
+);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createHealthLog } from '../../../functions/health/health-log.ts';
 import type { HealthRun } from '../../../functions/health/rules/run.ts';
 import { WARNING_METRICS } from '../../../functions/vocabulary.ts';
@@ -16,38 +16,37 @@ const SNS_LIMIT = 10;
 const REJECTED = ['credential-rejected', 'latch-active'];
 const SERVICES = [SERVICE, 'merchant-payment-cleansing'];
 
-describe('the messages of a run, with the alarms of its minute, stay below the limit of SNS', () => {
-  const rejects = () => 'rejected' as const;
-  const expires = () => ({ credentialExpiresAt: new Date(START + 6 * 24 * HOUR_MS).toISOString() });
-  const ofServices = SERVICES.map((service) => about('rejected', '6 clients', service));
+const rejects = () => 'rejected' as const;
+const expires = () => ({ credentialExpiresAt: new Date(START + 6 * 24 * HOUR_MS).toISOString() });
+const ofServices = SERVICES.map((service) => about('rejected', '6 clients', service));
 
-  it.each<[string, number, Parameters<typeof createHealthWorld>[0], readonly string[], readonly string[]]>([
-    ['rejected pairs', 80, { answer: rejects }, [about('rejected', '80 clients')], REJECTED],
-    ['pairs rejected on each of two services', 6, { services: SERVICES, answer: rejects }, ofServices, REJECTED],
-    ['credentials', 200, { answer: expires }, [about('ends-within-7-days', '200 clients')], ['credential-expiring']],
-  ])('%s that end or fail on one day: %d', async (_, count, changes, subjects, alarms) => {
+it.each<[string, number, Parameters<typeof createHealthWorld>[0], readonly string[], readonly string[]]>([
+  ['rejected pairs', 80, { answer: rejects }, [about('rejected', '80 clients')], REJECTED],
+  ['pairs rejected on each of two services', 6, { services: SERVICES, answer: rejects }, ofServices, REJECTED],
+  ['credentials', 200, { answer: expires }, [about('ends-within-7-days', '200 clients')], ['credential-expiring']],
+])(
+  'a run and its alarms stay below the limit of SNS for %s that end or fail on one day: %d',
+  async (_, count, changes, subjects, alarms) => {
     const world = createHealthWorld({ ...changes, clients: clientsNamed(count) });
     const run = await world.run();
     expect(run.subjects).toEqual(subjects);
     expect(alarmsOf(run)).toEqual(alarms);
     expect(peakOf(world.sentAt) + alarms.length).toBeLessThan(SNS_LIMIT);
-  });
-});
+  },
+);
 
-describe('the messages of events at the same time', () => {
-  it.each([10, 40])('are spread over a minute, one for each client: %i', async (count) => {
+it.each([10, 40])(
+  'the messages of %i events at the same time are spread over a minute, one for each',
+  async (count) => {
     const { clock, notifyEvent, messages, sentAt } = createHealthWorld();
     const events = clientsNamed(count).map(({ client }) => notifyEvent([checkedAs(client, 'rejected', clock.now())]));
     await clock.run(Promise.all(events));
-    expect(messages.map(({ subject }) => subject).toSorted()).toEqual(
-      clientsNamed(count)
-        .map(({ client }) => about('rejected', client))
-        .toSorted(),
-    );
+    const subjects = clientsNamed(count).map(({ client }) => about('rejected', client));
+    expect(messages.map(({ subject }) => subject).toSorted()).toEqual(subjects.toSorted());
     expect(Math.max(...sentAt) - START).toBeLessThan(61_000);
     expect(peakOf(sentAt) + REJECTED.length).toBeLessThan(SNS_LIMIT);
-  });
-});
+  },
+);
 
 it('a run sends at most four messages a second', async () => {
   const { reject, sentAt } = createHealthWorld({ services: servicesNamed(30) });

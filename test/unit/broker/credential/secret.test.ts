@@ -181,43 +181,39 @@ it('a stop that one reading heard is not forgotten by a slower one that failed',
   expect(await read(state.now)).toEqual({ ...SECRETS_DOWN, afterStop: true });
 });
 
-describe('a reading that its deadline ends', () => {
-  /** With an answer in the cache that is a second old: a call with 100 ms asks again, and is answered at `endMs`. */
-  async function endsAt(endMs: number, reading: SecretReading) {
-    const { state, read, begin } = setUp();
-    await read();
-    state.now += SECOND_MS;
-    const end = begin(state.now, state.now + 100);
-    state.now += endMs;
-    return [await end(reading), await read()];
-  }
+/** With an answer in the cache that is a second old: a call with 100 ms asks again, and is answered at `endMs`. */
+async function endsAt(endMs: number, reading: SecretReading) {
+  const { state, read, begin } = setUp();
+  await read();
+  state.now += SECOND_MS;
+  const end = begin(state.now, state.now + 100);
+  state.now += endMs;
+  return [await end(reading), await read()];
+}
 
-  it.each([
-    ['gives the last known version when its time is over, which is no outage', 100, SECRETS_DOWN, STALE, found('v1')],
-    ['gives that also when its timer was a little early', 95, SECRETS_DOWN, STALE, found('v1')],
-    ['counts as an outage when it failed before', 94, SECRETS_DOWN, STALE, STALE],
-    ['counts when its answer comes at the last moment', 100, found('v2'), found('v2'), found('v2')],
-  ])('%s', async (_, endMs, reading, expected, later) => {
-    expect(await endsAt(endMs, reading)).toEqual([expected, later]);
-  });
+it.each([
+  ['gives the last known version when its time is over, which is no outage', 100, SECRETS_DOWN, STALE, found('v1')],
+  ['gives that also when its timer was a little early', 95, SECRETS_DOWN, STALE, found('v1')],
+  ['counts as an outage when it failed before', 94, SECRETS_DOWN, STALE, STALE],
+  ['counts when its answer comes at the last moment', 100, found('v2'), found('v2'), found('v2')],
+])('a reading that its deadline ends %s', async (_, endMs, reading, expected, later) => {
+  expect(await endsAt(endMs, reading)).toEqual([expected, later]);
 });
 
-describe('the secret of a client', () => {
-  it.each<[Exclude<SecretReading, { outcome: 'found' }>, string, string, number?]>([
-    [{ outcome: 'missing' }, 'credential-missing', 'does not exist'],
-    [{ outcome: 'deleted' }, 'credential-missing', 'is marked for deletion'],
-    [{ outcome: 'binary' }, 'credential-malformed', 'is binary'],
-    [{ outcome: 'denied', cause: 'AccessDeniedException' }, 'secrets-unavailable', 'is refused to the broker by AWS'],
-    [STOPPED, 'client-disabled', 'is denied to the broker by a statement of its own policy, as client disable'],
-    [{ outcome: 'unavailable', cause: 'ECONNRESET' }, 'secrets-unavailable', 'could not be read', 1],
-  ])(
-    'that is %j is a problem that names it, and only the log has the cause, unless AWS denies it',
-    (reading, type, state, retryAfterSeconds) => {
-      const cause = 'cause' in reading ? reading.cause : undefined;
-      const problem = secretProblem(reading, secretName('dev', 'acme'), 'AWSPENDING');
-      expect(problem).toMatchObject({ type, retryAfterSeconds, cause });
-      expect(problem.detail).toContain(`The secret "token-broker/dev/acme" (AWSPENDING) ${state}`);
-      expect(problem.detail.includes(`${cause}`)).toBe(reading.outcome === 'denied');
-    },
-  );
-});
+it.each<[Exclude<SecretReading, { outcome: 'found' }>, string, string, number?]>([
+  [{ outcome: 'missing' }, 'credential-missing', 'does not exist'],
+  [{ outcome: 'deleted' }, 'credential-missing', 'is marked for deletion'],
+  [{ outcome: 'binary' }, 'credential-malformed', 'is binary'],
+  [{ outcome: 'denied', cause: 'AccessDeniedException' }, 'secrets-unavailable', 'is refused to the broker by AWS'],
+  [STOPPED, 'client-disabled', 'is denied to the broker by a statement of its own policy, as client disable'],
+  [{ outcome: 'unavailable', cause: 'ECONNRESET' }, 'secrets-unavailable', 'could not be read', 1],
+])(
+  'a secret that is %j is a problem that names it, and only the log has the cause, unless AWS denies it',
+  (reading, type, state, retryAfterSeconds) => {
+    const cause = 'cause' in reading ? reading.cause : undefined;
+    const problem = secretProblem(reading, secretName('dev', 'acme'), 'AWSPENDING');
+    expect(problem).toMatchObject({ type, retryAfterSeconds, cause });
+    expect(problem.detail).toContain(`The secret "token-broker/dev/acme" (AWSPENDING) ${state}`);
+    expect(problem.detail.includes(`${cause}`)).toBe(reading.outcome === 'denied');
+  },
+);
