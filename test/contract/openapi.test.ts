@@ -128,21 +128,17 @@ describe('docs/serve.yaml', () => {
     expect([answer.status, told.type ?? '']).toEqual([status, type]);
 
     const template = path.startsWith('/api/') ? '/api/{client}/{service}/{path}' : path;
-    const operation = Object(SERVE.paths[template])[method.toLowerCase()];
-    expect(operation.responses).toHaveProperty(
-      status === 200 ? '200' : status < 500 || path.length > 9 ? '4XX' : '5XX',
-    );
-    const { content } = status === 200 ? operation.responses[200] : Object(SERVE.components.responses.Failure);
-    const pointer = status === 200 ? `/paths/~1${path.slice(1)}/${method.toLowerCase()}/responses/200` : FAILURE;
+    const { responses } = Object(SERVE.paths[template])[method.toLowerCase()];
+    expect(responses).toHaveProperty(status === 200 ? '200' : status < 500 || path.length > 9 ? '4XX' : '5XX');
+    const success = `/paths/${escaped(path)}/${method.toLowerCase()}/responses/200`;
+    const pointer = status === 200 ? success : '/components/responses/Failure';
     const media = `${answer.headers['content-type']}`;
-    expect(Object.keys(content)).toContain(media);
+    // A type of content that is not described has no schema.
     const validate = ajv.compile({ $ref: `serve.yaml#${pointer}/content/${escaped(media)}/schema` });
     expect(validate(told), JSON.stringify(validate.errors)).toBe(true);
     if (type !== '' && status !== 200) expect(media === PROBLEM || 'error' in told).toBe(true);
   });
 });
-
-const FAILURE = '/components/responses/Failure';
 
 const RUNS = 1_500;
 

@@ -181,23 +181,19 @@ it('a stop that one reading heard is not forgotten by a slower one that failed',
   expect(await read(state.now)).toEqual({ ...SECRETS_DOWN, afterStop: true });
 });
 
-/** With an answer in the cache that is a second old: a call with 100 ms asks again, and is answered at `endMs`. */
-async function endsAt(endMs: number, reading: SecretReading) {
-  const { state, read, begin } = setUp();
-  await read();
-  state.now += SECOND_MS;
-  const end = begin(state.now, state.now + 100);
-  state.now += endMs;
-  return [await end(reading), await read()];
-}
-
 it.each([
   ['gives the last known version when its time is over, which is no outage', 100, SECRETS_DOWN, STALE, found('v1')],
   ['gives that also when its timer was a little early', 95, SECRETS_DOWN, STALE, found('v1')],
   ['counts as an outage when it failed before', 94, SECRETS_DOWN, STALE, STALE],
   ['counts when its answer comes at the last moment', 100, found('v2'), found('v2'), found('v2')],
 ])('a reading that its deadline ends %s', async (_, endMs, reading, expected, later) => {
-  expect(await endsAt(endMs, reading)).toEqual([expected, later]);
+  const { state, read, begin } = setUp();
+  await read();
+  state.now += SECOND_MS;
+  // The cached answer is a second old, so a call with 100 ms asks again.
+  const end = begin(state.now, state.now + 100);
+  state.now += endMs;
+  expect([await end(reading), await read()]).toEqual([expected, later]);
 });
 
 it.each<[Exclude<SecretReading, { outcome: 'found' }>, string, string, number?]>([
