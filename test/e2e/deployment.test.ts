@@ -253,7 +253,7 @@ async function startWorld(world: World = {}) {
     if (operation.includes('account-settings')) return { AccountLimit: { UnreservedConcurrentExecutions: unreserved } };
     if (state.stack === undefined) return refused('ValidationError');
     if (operation === 'GetTemplate') return `<TemplateBody>${templateWith(inTemplate)}</TemplateBody>`;
-    const { EnableTerminationProtection } = members;
+    const EnableTerminationProtection = `${members.EnableTerminationProtection}`;
     if (operation === 'UpdateTerminationProtection') state.stack = { ...state.stack, EnableTerminationProtection };
     const elements = Object.entries(state.stack).map(([element, value]) => `<${element}>${value}</${element}>`);
     return `<Stacks><member>${elements.join('')}</member></Stacks>`;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { type Members, membersOf } from '../../../functions/broker/json.ts';
 import { environments } from '../../../lib/environments.ts';
 import { changed } from '../../unit/settings/example-form.ts';
 import { refused, startAws } from './shared/aws-operations.ts';
@@ -102,7 +103,7 @@ const UNDER_WAY = { FunctionVersion: '9', weights: { 10: 0.1 } };
 const DEPLOYING = { alias: UNDER_WAY, deployments: ['d-1'] };
 
 interface Given {
-  readonly alias?: { readonly FunctionVersion: string; readonly weights: Readonly<Record<string, number>> };
+  readonly alias?: { readonly FunctionVersion: unknown; readonly weights: Members };
   readonly deployments?: readonly string[];
   /** An operation that the identity may not call. */
   readonly denied?: string;
@@ -117,7 +118,7 @@ interface Given {
 async function startWorld(given: Given = {}) {
   const { alias = { FunctionVersion: '10', weights: {} }, deployments = [], denied, revision = 'now' } = given;
   const { isLost = false, newest = 10 } = given;
-  const state = { alias, stopped: [] as string[] };
+  const state = { alias, stopped: [] as unknown[] };
   const versions = ['$LATEST', '8', '9', '10'].slice(0, newest - 6).map((Version) => ({
     Version,
     LastModified: `2026-01-${Version.replace('$LATEST', '11').padStart(2, '0')}T10:00:00.000+0000`,
@@ -138,8 +139,9 @@ async function startWorld(given: Given = {}) {
         return { Versions: versions.slice(2), NextMarker: null };
       case 'PUT /aliases/live': {
         const { FunctionVersion, RoutingConfig, RevisionId } = members;
-        const isAsRead = [undefined, revision].includes(RevisionId);
-        if (isAsRead) state.alias = { FunctionVersion, weights: RoutingConfig.AdditionalVersionWeights };
+        const isAsRead = RevisionId === undefined || RevisionId === revision;
+        const weights = membersOf(membersOf(RoutingConfig).AdditionalVersionWeights);
+        if (isAsRead) state.alias = { FunctionVersion, weights };
         return isLost || !isAsRead ? refused('PreconditionFailedException', 412) : {};
       }
       case 'GET /aliases/live': {

@@ -1,3 +1,4 @@
+import { type Members, parseJsonObject } from '../../../../functions/broker/json.ts';
 import { answerWith } from '../../../unit/client/loopback-server.ts';
 import { answering } from './command-line.ts';
 
@@ -5,13 +6,13 @@ import { answering } from './command-line.ts';
 export interface AwsCall {
   /** `DescribeStacks`, or `GET /2015-03-31/functions/…` where the protocol of the service has no names. */
   readonly operation: string;
-  readonly members: ReturnType<typeof JSON.parse>;
+  readonly members: Members;
   /** The access key that signed it. */
   readonly key: string | undefined;
 }
 
 /** XML for the query protocol, members for the other protocols, or a refusal for any. */
-export type AwsResult = string | Readonly<Record<string, unknown>> | Refusal;
+export type AwsResult = string | Members | Refusal;
 
 class Refusal {
   readonly word: string;
@@ -35,7 +36,8 @@ export async function startAws(answer: (call: AwsCall) => AwsResult) {
   const calls: AwsCall[] = [];
   const { url } = await answering((response, request) => {
     const isForm = request.headers['content-type']?.startsWith('application/x-www-form-urlencoded') ?? false;
-    const members = isForm ? Object.fromEntries(new URLSearchParams(request.body)) : JSON.parse(request.body || '{}');
+    const { body } = request;
+    const members: Members = isForm ? Object.fromEntries(new URLSearchParams(body)) : (parseJsonObject(body) ?? {});
     const named = `${request.headers['x-amz-target'] ?? members.Action ?? ''}`.replace(/^.*\./, '');
     const operation = named || `${request.method} ${request.url}`;
     const key = /(?<=Credential=)\w+/.exec(request.headers.authorization ?? '')?.[0];
