@@ -99,10 +99,10 @@ class TokenBroker:
             began, pause = self.now(), random.random() * jitter
             request = awsrequest.AWSRequest("POST", self.url, {"content-type": "application/json"}, body)
             try:
-                with self.loading:  # two threads at once could not load them
-                    credentials = self.session.get_credentials()
+                with self.loading:  # two threads at once could not load the files of AWS
+                    credentials, http = self.session.get_credentials(), self.connect(self.read_limits[bool(held)])
                 auth.SigV4Auth(credentials.get_frozen_credentials(), "lambda", self.region).add_auth(request)
-                answer = self.connect(self.read_limits[1 if held else 0]).send(request.prepare())
+                answer = http.send(request.prepare())
                 outcome = read(answer)
                 pause += int(*re.findall(r"^\d{1,6}$", answer.headers.get("Retry-After", "")))  # or a proxy's date
             except (exceptions.HTTPClientError, exceptions.ConnectionError, ValueError) as error:

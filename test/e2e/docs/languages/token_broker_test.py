@@ -41,12 +41,12 @@ class TokenBrokerTest(unittest.TestCase):
     def test_begins_no_attempt_after_its_timeout_and_ends_one_read_later_when_the_broker_hangs(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
             url = f"http://127.0.0.1:{server.getsockname()[1]}"
-            broker, attempts, began = TokenBroker(url, 1, sleep=lambda _: None, read_limits=(0.7, 0.4)), [], time.monotonic()
+            broker, attempts, began = TokenBroker(url, 1, sleep=lambda _: None, read_limits=(0.5, 0.4)), [], time.monotonic()
             connect = broker.connect
             broker.connect = lambda read_limit: [attempts.append(read_limit), connect(read_limit)][1]
             outcomes = together(20, lambda: outcome(broker))
             self.assertEqual((set(outcomes), len(attempts)), ({"network-error", "timeout"}, 2))
-            self.assertLess(time.monotonic() - began, 1 + 0.7 + 1)
+            self.assertLess(time.monotonic() - began, 1 + 0.5 + 1)
 
     def test_waits_no_longer_than_its_timeout_while_another_thread_searches_for_aws_keys(self):
         broker, is_begun, others_are_done = FakeTokenBroker(), threading.Event(), threading.Event()
