@@ -8,6 +8,7 @@ import { beginningOf, KEY, startServing } from './forward-world.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 const GRANT = { grant_type: 'client_credentials', scope: PAIR.service };
+const SILENT_API = { api: 'http://127.0.0.1:9' };
 const basic = (user: string, password: string) =>
   `Basic ${Buffer.from([user, password].map(encodeURIComponent).join(':')).toString('base64')}`;
 
@@ -52,18 +53,23 @@ describe('POST /token', () => {
     expect([fake.requests, notes]).toEqual([[], []]);
   });
 
-  it('hands on the problem of the broker, and notes it', async () => {
+  it('hands on the problem of the broker with the refused role and its rules, as the terminal, and notes it', async () => {
     const { ask, fake, notes } = await startWorld();
-    fake.fail('credential-rejected', { retryAfterSeconds: 7 });
-    const problem = { type: 'credential-rejected', status: 424, retryable: false, request_id: 'fake-request' };
+    fake.fail('access-denied', { retryAfterSeconds: 7 });
+    const role =
+      'Your role is arn:aws:iam::111111111111:role/fake; its access rules allow token, check for all clients';
+    const problem = { type: 'access-denied', status: 403, retryable: false, request_id: 'fake-request' };
     const inForm = await ask({ form: PAIR });
-    expect(inForm).toMatchObject({ status: 424, json: problem });
+    expect(inForm).toMatchObject({ status: 403, json: { ...problem, detail: expect.stringContaining(role) } });
     expect(inForm.headers).toMatchObject({ 'retry-after': '7', 'content-type': 'application/problem+json' });
-    expect(notes).toEqual([expect.stringContaining('credential-rejected')]);
+    expect(notes).toEqual([expect.stringContaining('access-denied')]);
 
     const { headers, json } = await ask({ form: { ...GRANT, client_id: 'acme' } });
     expect(headers).toMatchObject({ 'retry-after': '7', 'content-type': 'application/json' });
-    expect(json).toMatchObject({ ...problem, error: 'server_error', error_description: json.detail });
+    expect(json).toMatchObject({ ...problem, error: 'unauthorized_client', error_description: json.detail });
+    fake.fail('credential-rejected');
+    const detail = 'The fake broker is set to fail: credential-rejected.';
+    expect(await ask({ form: PAIR })).toMatchObject({ status: 424, json: { detail } });
   });
 
   it.each([
@@ -79,17 +85,6 @@ describe('POST /token', () => {
     // Another caller that waited for the same request.
     await ask({ form: PAIR });
     expect(notes).toEqual([`network-error: ${detail}`]);
-  });
-
-  it('names the refused role and its rules, as the terminal does', async () => {
-    const { ask, fake } = await startWorld();
-    fake.fail('access-denied');
-    const may =
-      /Your role is arn:aws:iam::111111111111:role\/fake; its access rules allow token, check for all clients/;
-    const detail = expect.stringMatching(may);
-    expect(await ask({ form: PAIR })).toMatchObject({ status: 403, json: { type: 'access-denied', detail } });
-    const { json } = await ask({ form: { ...GRANT, client_id: 'acme' } });
-    expect(json).toMatchObject({ error: 'unauthorized_client', error_description: detail });
   });
 
   it('keeps a defect opaque', async () => {
@@ -153,9 +148,9 @@ describe('the key', () => {
     ['a wrong password of the right length', { authorization: basic('acme', KEY.toUpperCase()) }, {}],
     ['a user name alone', { authorization: `Basic ${Buffer.from(KEY).toString('base64')}` }, { client_secret: KEY }],
   ])('is missing or wrong: %s', async (_, headers, members) => {
-    const { ask, fake } = await startWorld();
+    const { ask, fake } = await startWorld(SILENT_API);
     const form = { ...GRANT, client_id: 'acme', ...members };
-    for (const path of ['/token', '/whoami', '/', '/token/']) {
+    for (const path of ['/token', '/whoami', '/', '/token/', '/api/acme/customer-insights/x']) {
       const answer = await ask({ path, headers: { 'content-type': FORM, ...headers }, form });
       expect(answer).toMatchObject({
         status: 401,
@@ -218,8 +213,8 @@ describe('a caller that is not on this machine', () => {
   ] as const;
 
   it.each(foreign)('gets %i before its body is read, the right key or not: %j', async (status, headers) => {
-    const { port, fake } = await startWorld();
-    for (const request of [`POST /token`, 'GET /ping', 'POST /whoami']) {
+    const { port, fake } = await startWorld(SILENT_API);
+    for (const request of ['POST /token', 'GET /ping', 'POST /whoami', 'OPTIONS /api/acme/customer-insights/x']) {
       const head = `${request} HTTP/1.1\r\n${headers}\r\nX-Token-Broker-Key: ${KEY}\r\nContent-Length: 100\r\n\r\n`;
       expect(await beginningOf(port, head)).toMatch(`HTTP/1.1 ${status} `);
     }
