@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { parseApi } from '../../../../client/commands/serve.ts';
@@ -13,13 +13,6 @@ export const PREFIX = '/api/acme/customer-insights';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-interface Received {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly rawHeaders: readonly string[];
-}
-
 interface Options extends Pick<Serving, 'broker'> {
   readonly base?: string;
   readonly api?: Handler;
@@ -27,10 +20,9 @@ interface Options extends Pick<Serving, 'broker'> {
 
 /** A server that forwards to an API on loopback, with the tokens of a broker in memory. */
 export async function startForwarding({ base = '', api = ok, ...serving }: Options = {}) {
-  const received: Received[] = [];
+  const received: IncomingMessage[] = [];
   const service = createServer((request, response) => {
-    const { method = '', url = '', headers, rawHeaders } = request;
-    received.push({ method, url, headers, rawHeaders });
+    received.push(request);
     // A caller that leaves fails the reading of its body.
     (async () => api(request, response))().catch(() => response.destroy());
   });
