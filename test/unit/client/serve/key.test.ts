@@ -1,23 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { KeyFileRefused, writeKeyFile } from '../../../../client/serve/key.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../loopback-server.ts';
 import { startServing } from './forward-world.ts';
-
-/** Runs before a stale key is moved aside. */
-const beforeRename = vi.hoisted(() => vi.fn());
-vi.mock('node:fs/promises', async (importOriginal) => {
-  const actual = await importOriginal<typeof import('node:fs/promises')>();
-  const rename: typeof actual.rename = (...paths) => {
-    beforeRename();
-    return actual.rename(...paths);
-  };
-  return { ...actual, rename };
-});
-// Another file of this worker may have loaded it with Node's own `rename`.
-vi.resetModules();
-const { KeyFileRefused, writeKeyFile } = await import('../../../../client/serve/key.ts');
 
 /** A key in the form of this server. */
 const keyOf = (port: number) => `tbk-${port}-${'A'.repeat(43)}`;
@@ -105,10 +92,14 @@ describe('the file of a key', () => {
     }
   });
 
-  it('that another server has just written in place of a stale key is put back', async () => {
+  it('that another server writes while this one examines a stale key is put back', async () => {
     const [server, winner, path] = [await startServing(), await startServing(), join(temporaryFolder(), 'key')];
-    writeFileSync(path, keyOf(1));
-    beforeRename.mockImplementationOnce(() => writeFileSync(path, winner.key));
+    const program = await startLoopbackServer((...exchange) => {
+      writeFileSync(path, winner.key);
+      answerWith(200, {})(...exchange);
+    });
+    onTestFinished(program.close);
+    writeFileSync(path, keyOf(Number(new URL(program.url).port)));
     await expect(writeKeyFile(path, server)).rejects.toThrow(`The server on port ${winner.port} has this file`);
     expect(readFileSync(path, 'utf8')).toBe(winner.key);
     expect(readdirSync(dirname(path))).toEqual(['key']);
