@@ -65,33 +65,28 @@ export function createSingleFlight<Value>(now: () => number) {
  *
  * @throws TokenBrokerError `aborted` or `signal-timeout`, with the signal's reason as the cause, or `timeout`
  */
-export function within<T>(
+export async function within<T>(
   now: () => number,
   { signal, deadline }: Waiting,
   work: (limits: WorkLimits) => Promise<T>,
 ): Promise<T> {
   const timeoutMs = deadline - now();
-  if (signal?.aborted) return Promise.reject(abortOf(signal.reason));
-  if (timeoutMs <= 0) return Promise.reject(failure('timeout', 'the deadline has passed'));
+  if (signal?.aborted) throw abortOf(signal.reason);
+  if (timeoutMs <= 0) throw failure('timeout', 'the deadline has passed');
 
   const stop = new AbortController();
-  return new Promise<T>((resolve, reject) => {
-    const end = (error: Error) => {
-      reject(error);
-      stop.abort(error);
-    };
-    const abort = () => end(abortOf(signal?.reason));
-    signal?.addEventListener('abort', abort, { once: true });
-    const timer = setTimeout(() => end(failure('timeout', `${timeoutMs} ms`)), Math.min(timeoutMs, MAX_TIMER_MS));
-
-    const clear = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', abort);
-    };
-    stop.signal.addEventListener('abort', clear, { once: true });
-    const done = work({ signal: stop.signal, deadline: () => deadline }).then(resolve, reject);
-    done.finally(clear);
+  const stopped = new Promise<never>((_, reject) => {
+    stop.signal.addEventListener('abort', () => reject(stop.signal.reason));
   });
+  const abort = () => stop.abort(abortOf(signal?.reason));
+  signal?.addEventListener('abort', abort);
+  const timer = setTimeout(() => stop.abort(failure('timeout', `${timeoutMs} ms`)), Math.min(timeoutMs, MAX_TIMER_MS));
+  try {
+    return await Promise.race([stopped, work({ signal: stop.signal, deadline: () => deadline })]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+  }
 }
 
 /** Only the reason of `AbortSignal.timeout` has this name. */
