@@ -111,7 +111,7 @@ function isFailure(text: unknown): boolean {
 }
 
 const FAILURE_WORD =
-  /error|failed|failure|invalid|denied|unauthori|forbidden|exception|unavailable|expired|not.?found/i;
+  /error|failed|failure|invalid|denied|unauthori|forbidden|exception|unavailable|expired|not.?found|exceeded|required|missing|suspended|maintenance/i;
 
 /**
  * Reads a signed JWT. Returns `undefined` for any other text. Does not verify the signature, because the token came

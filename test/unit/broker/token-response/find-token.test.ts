@@ -139,7 +139,10 @@ describe('the text of a token', () => {
     ]),
     // @see free5gc/nrf#18
     [base64url('{"access_token":"tok-1"}'), 'is a whole answer in base64'],
-    ...['request_error', 'AUTH_FAILED'].map((word): [unknown, string] => [word, 'reads like an error']),
+    ...['request_error', 'AUTH_FAILED', 'rate_limit_exceeded', 'UnderMaintenance'].map((word): [unknown, string] => [
+      word,
+      'reads like an error',
+    ]),
     ['t'.repeat(65_537), 'is longer than 64 KiB'],
     ...['a b', 'a\r\nb: c', '\u007f', 'ä', '\0', 'tok-1Bearer x', 'Basic tok-1'].map((text): [unknown, string] => [
       text,
@@ -166,6 +169,7 @@ describe('a text that nothing calls a token', () => {
     ...['abcdef1', 'abcdefghijklmno', '1234567890123456', 'abcdefgh 12345678'],
     ...['abcdefgh{12345678}', `error${'x'.repeat(33)}1`],
     ...['error', 'failed', 'failure', 'invalid', 'denied', 'unauthori', 'forbidden', 'exception'].map(telling),
+    ...['exceeded', 'required', 'missing', 'suspended', 'maintenance'].map(telling),
     ...['unavailable', 'expired', 'notfound', 'not_found', 'Not.Found', 'UNAUTHORIZED'].map(telling),
   ])('is none if it is too short, no word or the word of a failure: %j', (text) => {
     expect(found(text)).toMatch(/^its body is a text that does not look like a token.*tokenMember to `\$`\.$/);
