@@ -9,11 +9,6 @@ import { functionName, tableName } from '../settings/names.ts';
 import { allow, allowKey } from './allow.ts';
 import { asFunction } from './client-secrets.ts';
 
-interface PairTableProps {
-  readonly environment: string;
-  readonly key: IKey;
-}
-
 /**
  * The state that all instances of the token function share: an item per pair with its sealed token, and the sealing
  * key. The table is a cache, without backups and deleted with its stack. It is protected, because it also stores the
@@ -27,7 +22,11 @@ export class PairTable extends Construct {
   readonly #environment: string;
   readonly #sealingKeyArn: string;
 
-  constructor(scope: Construct, id: string, { environment, key }: PairTableProps) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { environment, key }: { readonly environment: string; readonly key: IKey },
+  ) {
     super(scope, id);
     this.#environment = environment;
     this.#key = key;

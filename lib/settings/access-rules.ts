@@ -69,15 +69,11 @@ const readable = z
   })
   .catch({ region: '', services: {}, accessRules: [] });
 
-/** The parts of a role's ARN that the identity of a caller contains. It omits the path of the role. */
-export interface Role {
-  readonly partition: string;
-  readonly account: string;
-  readonly name: string;
-}
-
-/** Parses `arn:aws:iam::<account>:role/<path/><name>`. Returns `undefined` for anything else, see `roleArnFault`. */
-export function parseRoleArn(arn: string): Role | undefined {
+/**
+ * Parses `arn:aws:iam::<account>:role/<path/><name>` into the parts that the identity of a caller contains. Returns
+ * `undefined` for anything else, see `roleArnFault`.
+ */
+export function parseRoleArn(arn: string) {
   const [, partition, account, name] = ROLE_ARN.exec(arn) ?? [];
   if (partition === undefined || account === undefined || name === undefined) return undefined;
   return { partition, account, name };

@@ -4,12 +4,12 @@ import type { LambdaFunctionURLEventWithIAMAuthorizer } from 'aws-lambda';
 import { z } from 'zod';
 import type { SigningKey } from '../../functions/sigv4.ts';
 import { AwsError } from '../aws/aws-error.ts';
-import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from '../loopback.ts';
+import { type HttpAnswer, headerValue, json, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
 import { assumedRoleIdentity, functionUrlEvent } from './event.ts';
 import { verifySigV4 } from './sigv4.ts';
 
 /** Stands in for a Lambda Function URL with `AWS_IAM`, in us-east-1. Refuses calls and runs the handler as AWS does. */
-export async function startFunctionUrl(settings: FunctionUrlSettings) {
+export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<LoopbackServer> {
   const { handler, port, now = Date.now, timeoutMs = 15_000, onAnswer } = settings;
   const keys = settings.callers.map((caller) => ({
     ...caller,
@@ -72,8 +72,6 @@ export interface AnsweredRequest {
   /** The failure of the function, hidden from the client. */
   readonly failure: unknown;
 }
-
-export type FunctionUrl = Awaited<ReturnType<typeof startFunctionUrl>>;
 
 /** Runs the handler once with an event parsed from JSON and a deadline, as Lambda does. Throws when it fails. */
 async function invoke(handler: FunctionUrlHandler, payload: string, timeoutMs: number): Promise<HttpAnswer> {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AwsError } from '../../../local/aws/aws-error.ts';
-import { type FunctionUrl, startFunctionUrl } from '../../../local/function-url/server.ts';
+import { startFunctionUrl } from '../../../local/function-url/server.ts';
 import { verifySigV4 } from '../../../local/function-url/sigv4.ts';
-import type { ReceivedRequest } from '../../../local/loopback.ts';
+import type { LoopbackServer, ReceivedRequest } from '../../../local/loopback.ts';
 import { hasSigner, type RequestToSign, SIGNERS, signAll } from '../../support/aws/signers.ts';
 import { send } from '../../support/requests.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
@@ -19,7 +19,7 @@ const KEY = {
 };
 const VERIFIER = { service: 'lambda', region: 'us-east-1', keys: [KEY], now: () => DATE.getTime() };
 
-let functionUrl: FunctionUrl;
+let functionUrl: LoopbackServer;
 beforeAll(async () => {
   const handler = async () => ({ statusCode: 200, body: 'let in' });
   functionUrl = await startFunctionUrl({ handler, callers: [KEY], port: 0, now: () => DATE.getTime() });
