@@ -39,10 +39,8 @@ export const STEPS: Readonly<Record<string, (world: World) => World>> = {
     }, world),
   PutKeyPolicy: (world) => onEach(world, keysOf(world), (arn) => can(world, 'kms:PutKeyPolicy', arn, OF_KEY), open),
   CreateGrant: (world) => onEach(world, keysOf(world), (arn) => can(world, 'kms:CreateGrant', arn, OF_KEY), open),
-  PutRolePolicy: (world) =>
-    onEach(world, rolesOf(world), (arn) => can(world, 'iam:PutRolePolicy', arn, boundaryOf(world, arn)), empower),
-  AttachRolePolicy: (world) =>
-    onEach(world, rolesOf(world), (arn) => can(world, 'iam:AttachRolePolicy', arn, boundaryOf(world, arn)), empower),
+  PutRolePolicy: (world) => empowered(world, 'iam:PutRolePolicy'),
+  AttachRolePolicy: (world) => empowered(world, 'iam:AttachRolePolicy'),
   UpdateAssumeRolePolicy: (world) =>
     onEach(world, rolesOf(world), (arn) => can(world, 'iam:UpdateAssumeRolePolicy', arn), open),
   AddPermission: (world) => onEach(world, callablesOf(world), (arn) => can(world, 'lambda:AddPermission', arn), open),
@@ -96,11 +94,13 @@ function open(world: World, arn: string): World {
   return withPolicies(world, { ofResource: (other) => (other === arn ? opened : ofResource(other)) });
 }
 
-/** Gives a role every right, beside what its own policies say. */
-function empower(world: World, role: string): World {
+/** Gives every right to each role whose policies the actors may change so, beside what its own policies say. */
+function empowered(world: World, action: string): World {
   const { ofRole } = world.policies;
   const every = parsePolicy({ Version: '2012-10-17', Statement: EVERYTHING });
-  return withPolicies(world, { ofRole: (arn) => (arn === role ? [...ofRole(arn), ...every] : ofRole(arn)) });
+  const roles = rolesOf(world).filter((arn) => can(world, action, arn, boundaryOf(world, arn)));
+  if (roles.length === 0) return world;
+  return withPolicies(world, { ofRole: (arn) => (roles.includes(arn) ? [...ofRole(arn), ...every] : ofRole(arn)) });
 }
 
 function runCode(world: World, action: string): World {
