@@ -103,7 +103,6 @@ describe('the formula of an alarm', () => {
       [0, 24, 26, 25, 0],
     ],
     ['errors', 'none where there is no value', found(undefined, 1, undefined), [0, 1, 0]],
-    ['health-silent', 'silence wherever no run has ended', found(undefined, 1, undefined, 2), [0, 1, 0, 2]],
   ])('%s: %s', (name, _, periods, values) => {
     expect(compute(alarmOf(name).expression ?? '', periods)).toEqual(values);
   });

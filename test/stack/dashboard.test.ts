@@ -11,11 +11,6 @@ import { exampleForm } from '../unit/settings/example-form.ts';
 const stack = synthesise('test', exampleForm());
 const widgets = widgetsOf(stack);
 
-it('the dashboard begins with the alarms that tell the operators', () => {
-  const telling = deployed(stack).filter(({ properties }) => properties.AlarmActions);
-  expect(widgets[0]?.properties).toMatchObject({ alarms: telling.map(({ arn }) => arn) });
-});
-
 /** All warnings are kept alike; the dashboard shows these by service alone. */
 const UNSEEN = [
   'ClassicalTls',

@@ -17,16 +17,6 @@ const DAY = 24 * HOUR;
 type Minute = Readonly<Record<string, number>>;
 
 describe('the alarm on the service level', () => {
-  it('notifies the operators by itself, and its four parts do not', () => {
-    expect(level.map(({ periodSeconds }) => periodSeconds / 60)).toEqual([60, 5, 360, 30]);
-    for (const { AlarmActions, metrics } of level) expect([AlarmActions, metrics.length]).toEqual([undefined, 4]);
-    const topic = ['arn:aws:sns:eu-west-1:111111111111:token-broker-test'];
-    expect(composites.map(({ properties }) => properties)).toMatchObject([{ AlarmActions: topic, OKActions: topic }]);
-    expect(deployed(synthesise('test', exampleForm())).map(({ type }) => type)).not.toContain(
-      'AWS::CloudWatch::CompositeAlarm',
-    );
-  });
-
   it.each<[what: string, series: readonly Minute[], rings: [first: number, last: number] | undefined]>([
     ['a month of 99.95 %', repeat(30 * DAY, (at) => calls(100, at % 20 === 10 ? 1 : 0)), undefined],
     ['an outage of 10 minutes', during(DAY, DAY + 10), [DAY, DAY + 38]],
