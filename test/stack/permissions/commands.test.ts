@@ -53,39 +53,32 @@ const SEALING: Calls = [
   ['secretsmanager', 'ListSecretVersionIds PutSecretValue UpdateSecretVersionStage', SEALING_KEY],
   ['kms', STORE, 'secretsmanager'],
 ];
-const COMMANDS = { operator: OPERATOR, emergency: EMERGENCY, sealingKey: SEALING } as const;
+const DEPLOY: Calls = [
+  ['cloudformation', 'DescribeStacks GetTemplate UpdateTerminationProtection', STACK],
+  ['lambda', 'InvokeFunction GetFunctionConcurrency', at('lambda', 'function:token-broker-health-test')],
+  ['lambda', 'GetFunctionConcurrency', FUNCTION],
+  ['lambda', 'GetProvisionedConcurrencyConfig', `${FUNCTION}:live`],
+  ['lambda', 'GetAccountSettings', '*'],
+];
 
-it.each(['operator', 'emergency', 'sealingKey'] as const)(
-  'the policy for the role %s lets its commands do their work, and has no action for other work',
-  (kind) => {
-    const policies = policiesWith(kind);
-    const requests = COMMANDS[kind].flatMap(([service, actions, on]) =>
-      actions
-        .split(' ')
-        .map((action) => ({ action: `${service}:${action}`, ...(service === 'kms' ? ofKey(on) : { resource: on }) })),
-    );
-    if (kind === 'operator') requests.push(newSecret());
-    expect(requests.filter((request) => !isAllowed(policies, { requester: ROLE, ...request }))).toEqual([]);
-    const allowed = policies.ofRole(ROLE).filter(({ Effect }) => Effect === 'Allow');
-    expect(new Set(allowed.flatMap(({ Action }) => Action))).toEqual(new Set(requests.map(({ action }) => action)));
-  },
-);
-
-it('the policy for the role that deploys lets it see the stack, count the concurrency, go on after a failed creation, and run health once', () => {
-  const policies = policiesWith('deploy');
-  const health = at('lambda', 'function:token-broker-health-test');
-  for (const [action, resource] of [
-    ['cloudformation:DescribeStacks', STACK],
-    ['cloudformation:GetTemplate', STACK],
-    ['cloudformation:UpdateTerminationProtection', STACK],
-    ['lambda:InvokeFunction', health],
-    ['lambda:GetFunctionConcurrency', health],
-    ['lambda:GetFunctionConcurrency', FUNCTION],
-    ['lambda:GetProvisionedConcurrencyConfig', `${FUNCTION}:live`],
-    ['lambda:GetAccountSettings', '*'],
-  ] as const) {
-    expect(isAllowed(policies, { requester: ROLE, action, resource }), action).toBe(true);
-  }
+it.each([
+  ['operator', OPERATOR] as const,
+  ['emergency', EMERGENCY] as const,
+  ['sealingKey', SEALING] as const,
+  ['deploy', DEPLOY] as const,
+])('the policy for the role %s lets its commands do their work, and has no action for other work', (kind, calls) => {
+  const policies = policiesWith(kind);
+  const requests = calls.flatMap(([service, actions, on]) =>
+    actions
+      .split(' ')
+      .map((action) => ({ action: `${service}:${action}`, ...(service === 'kms' ? ofKey(on) : { resource: on }) })),
+  );
+  if (kind === 'operator') requests.push(newSecret());
+  expect(requests.filter((request) => !isAllowed(policies, { requester: ROLE, ...request }))).toEqual([]);
+  // The CDK has actions of its own, through the roles of the bootstrap.
+  if (kind === 'deploy') return;
+  const allowed = policies.ofRole(ROLE).filter(({ Effect }) => Effect === 'Allow');
+  expect(new Set(allowed.flatMap(({ Action }) => Action))).toEqual(new Set(requests.map(({ action }) => action)));
 });
 
 describe('the operator', () => {
