@@ -35,7 +35,7 @@ export function refuseForeign({ headers, headersDistinct }: IncomingMessage): vo
 }
 
 export function unauthorized(
-  detail = 'Send the key: as client_secret, as X-Token-Broker-Key, as the password of HTTP Basic, or as a bearer token.',
+  detail = 'Send the key: as bearer token, Basic password, X-Token-Broker-Key, or client_secret of a form to /token.',
 ): Refusal {
   return new Refusal(401, 'unauthorized', detail, { 'www-authenticate': 'Basic realm="token-broker"' });
 }

@@ -178,11 +178,13 @@ describe('the key', () => {
     }
   });
 
-  it('in the body of JSON or of another form is no key', async () => {
+  // @see ory/hydra#1274, apigee/openbank#55
+  it('in the body of JSON or of another form is no key, and the answer names the form that has one', async () => {
     const { ask } = await startWorld();
+    const json = { detail: expect.stringMatching(/ client_secret of a form to \/token\.$/) };
     for (const type of ['application/json', FORM]) {
       const body = type === FORM ? `client_secret=${KEY}` : JSON.stringify({ ...PAIR, client_secret: KEY });
-      expect(await ask({ headers: { 'content-type': type }, body })).toMatchObject({ status: 401 });
+      expect(await ask({ headers: { 'content-type': type }, body })).toMatchObject({ status: 401, json });
     }
   });
 
