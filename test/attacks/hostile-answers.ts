@@ -1,7 +1,5 @@
 import type { Socket } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { onTestFinished } from 'vitest';
-import { type RawServer, startRawServer } from '../support/services/raw-server.ts';
 
 /** A service's reaction, on the connection, to a complete request. */
 export type Reply = (socket: Socket) => void;
@@ -51,11 +49,4 @@ export function bomb(bytes = 100_000_000): string {
 
 export function brotliBomb(): string {
   return brotliCompressSync(Buffer.alloc(100_000_000)).toString('latin1');
-}
-
-/** Serves until the end of the test. */
-export async function serve(behaviour: Parameters<typeof startRawServer>[0]): Promise<RawServer> {
-  const server = await startRawServer(behaviour);
-  onTestFinished(server.close);
-  return server;
 }

@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
 import { ACCESS } from '../support/example.ts';
 import { EXAMPLE_KEY, startSecretsManager } from '../support/processes/stand-ins.ts';
 import { describePairStore, onServer } from './pair-store-contract.ts';
@@ -109,6 +112,11 @@ it.each(MOTO_DIFFERENCES)('the stand-in follows AWS, though in moto %s', async (
   expect((await answers(standIn.url, scenario, calls)).at(-1)).toMatchObject(aws);
 });
 
+const COMMAND = 'moto_server';
+
+/** Whether `moto_server`, which is not from npm, can be started here. */
+const motoIsInstalled = (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, COMMAND)));
+
 const noMoto = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
 describe.skipIf(!motoIsInstalled)(`moto${noMoto}`, () => {
   let moto: Awaited<ReturnType<typeof startMoto>>;
@@ -145,4 +153,27 @@ function comparable(answer: unknown): unknown {
     if (key === 'ARN') return String(value).replace(/:\d+:secret:(.*)-\w{6}$/, ':<account>:secret:$1-<suffix>');
     return Array.isArray(value) && value.every((entry) => typeof entry === 'string') ? value.toSorted() : value;
   });
+}
+
+/** Starts moto, which plays the APIs of AWS in memory, on a free port of 127.0.0.1. */
+async function startMoto(): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
+  const child = spawn(COMMAND, ['-H', '127.0.0.1', '-p', '0'], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = once(child, 'exit');
+  const url = await new Promise<string>((resolve, reject) => {
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+      const started = /Running on (http:\/\/127\.0\.0\.1:\d+)/.exec(said)?.[1];
+      if (started !== undefined) resolve(started);
+    });
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`moto_server ended with ${code}: ${said}`)));
+  });
+  return {
+    url,
+    close: async () => {
+      child.kill();
+      await ended;
+    },
+  };
 }

@@ -3,8 +3,6 @@ import { ISSUE_REQUEST } from '../support/broker-world.ts';
 import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
 import { fleetOf } from '../support/fleet/fleet.ts';
 
-const ROTATED = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
-
 it('200 instances that start cold make one token request, and one in the soft window, for which only one caller waits', async () => {
   const { clock, requests, surroundings, askAll } = fleetOf(200);
   const tokens = new Set((await askAll()).map(({ issue }) => issue?.token.fingerprint));
@@ -16,15 +14,6 @@ it('200 instances that start cold make one token request, and one in the soft wi
   expect(requests).toHaveLength(2);
   expect(answers.filter(({ issue }) => issue?.cache === 'none')).toHaveLength(1);
   expect(answers.filter(({ waitMs }) => waitMs > 100)).toHaveLength(1);
-});
-
-it('wrong credentials cost three requests each, AWSCURRENT and AWSPREVIOUS, in a week', async () => {
-  const { clock, requests, askAll } = fleetOf(20, { stages: ROTATED, accepted: new Set() });
-  for (let n = 0; n < 7 * 24 * 2; n += 1) {
-    for (const { problem } of await askAll()) expect(problem?.type).toBe('credential-rejected');
-    await clock.advance(30 * MINUTE_MS);
-  }
-  expect(requests.map(({ version }) => version).sort()).toEqual(['v1', 'v1', 'v1', 'v2', 'v2', 'v2']);
 });
 
 it('a disabled client is stopped everywhere within 60 s, cached tokens included, and served again within 60 s', async () => {

@@ -8,12 +8,15 @@ import type { Service } from '../../../functions/broker/service.ts';
 import type { SendHttp } from '../../../functions/broker/token-request/send-http.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { type ProblemType, sealingKeyName } from '../../../functions/vocabulary.ts';
-import { ensurePairTable } from '../../../local/aws/dynamodb.ts';
+import { createTables, ensurePairTable } from '../../../local/aws/dynamodb.ts';
+import { createSecrets } from '../../../local/aws/secrets-manager.ts';
+import { serveAws } from '../../../local/aws/server.ts';
 import { type FaultOf, startFaultyEndpoint } from '../../support/aws/faulty-endpoint.ts';
 import { CONTEXT, functionUrlEvent } from '../../support/aws/function-url-events.ts';
 import { ACCESS, exampleRule, exampleService } from '../../support/example.ts';
-import { startDynamoDB, startSecretsManager } from '../../support/processes/stand-ins.ts';
-import { http, type Reply, serve, write } from '../hostile-answers.ts';
+import { EXAMPLE_KEY } from '../../support/processes/stand-ins.ts';
+import { startRawServer } from '../../support/services/raw-server.ts';
+import { http, type Reply, write } from '../hostile-answers.ts';
 import { findLeaks, marksOf, type Spelling } from './marks.ts';
 import { captureOutput } from './output.ts';
 
@@ -46,10 +49,10 @@ export interface Path {
 /** The token function as it runs in Lambda, with its own clients of AWS, on stand-ins that fail as they are told. */
 export async function startLeakWorld(spelling: Spelling) {
   const marks = marksOf(spelling);
-  const targets = { dynamodb: await startDynamoDB(), secrets: await startSecretsManager() };
-  const dynamodb = await startFaultyEndpoint(targets.dynamodb.url);
-  const secrets = await startFaultyEndpoint(targets.secrets.url);
-  const table = new DynamoDBClient({ ...ACCESS, endpoint: targets.dynamodb.url });
+  const secrets = createSecrets();
+  const server = await serveAws([createTables(), secrets], { keys: [EXAMPLE_KEY] });
+  const aws = await startFaultyEndpoint(server.url);
+  const table = new DynamoDBClient({ ...ACCESS, endpoint: server.url });
   await ensurePairTable(table, TABLE);
   let walks = 0;
 
@@ -57,7 +60,7 @@ export async function startLeakWorld(spelling: Spelling) {
     marks,
     close: async () => {
       table.destroy();
-      await Promise.all([dynamodb, secrets, ...Object.values(targets)].map(({ close }) => close()));
+      await Promise.all([aws.close(), server.close()]);
     },
     /**
      * Sends a request to two instances, one after the other, and checks the credential besides; finds the outcome in
@@ -72,20 +75,17 @@ export async function startLeakWorld(spelling: Spelling) {
       put(sealingKeyName(environment), sealingKey);
       const authUrl = path.authUrl ?? (await startServer({ onRequest: reply })).replace('https', 'http');
       await table.send(new DeleteItemCommand({ TableName: TABLE, Key: KEY }));
-      for (const front of [dynamodb, secrets]) front.failWhere(path.faultOf ?? (() => undefined));
+      aws.failWhere(path.faultOf ?? (() => undefined));
       if (path.outageOf) vi.useFakeTimers({ toFake: ['Date'] });
-      const before = { dynamodb: dynamodb.calls.length, secrets: secrets.calls.length };
+      aws.calls.length = 0;
 
-      const endpoints = { dynamodb: awsUrl ?? dynamodb.url, secrets: awsUrl ?? secrets.url };
-      const answers = await askAll(path, outcome, createInstances({ ...path, environment, authUrl, endpoints }));
+      const endpoint = awsUrl ?? aws.url;
+      const answers = await askAll(path, outcome, createInstances({ ...path, environment, authUrl, endpoint }));
       // Work left behind ends, so that a rejection without a handler is seen.
       for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
       vi.useRealTimers();
       const { Item = {} } = await table.send(new GetItemCommand({ TableName: TABLE, Key: KEY }));
-      const calls = {
-        'calls of DynamoDB': JSON.stringify(dynamodb.calls.slice(before.dynamodb)),
-        'calls of Secrets Manager': JSON.stringify(secrets.calls.slice(before.secrets)),
-      };
+      const calls = { 'calls of AWS': JSON.stringify(aws.calls) };
       expect(written.stdout).toContain(`"outcome":"${outcome}"`);
       expect(findLeaks({ ...written, ...calls, answers, 'the item': dumpOf(Item) }, spelling)).toEqual([]);
       expect(written.unhandled).toBe('');
@@ -104,7 +104,7 @@ export async function startLeakWorld(spelling: Spelling) {
         if (answers === '' || (outageOf && change === event)) expect(outcomeOf(answer), answer.body).toBe(outcome);
         answers += textOf(answer, change);
         if (outageOf === undefined) continue;
-        for (const front of [dynamodb, secrets]) front.failWhere(outageOf);
+        aws.failWhere(outageOf);
         vi.setSystemTime(Date.now() + 60_000);
       }
     }
@@ -128,7 +128,7 @@ export async function startLeakWorld(spelling: Spelling) {
   function put(name: string, value: string | Uint8Array): void {
     const SecretBinary = Buffer.from(value).toString('base64');
     const content = typeof value === 'string' ? { SecretString: value } : { SecretBinary };
-    targets.secrets.store.create(name).versions.add(randomUUID(), content);
+    secrets.store.create(name).versions.add(randomUUID(), content);
   }
 }
 
@@ -143,16 +143,16 @@ function outcomeOf({ statusCode, body }: Answer): unknown {
 interface InstanceOptions extends Pick<Path, 'send' | 'service'> {
   readonly environment: string;
   readonly authUrl: string;
-  readonly endpoints: Readonly<Record<'dynamodb' | 'secrets', string>>;
+  readonly endpoint: string;
 }
 
 /** Returns the start of an instance, with the connections that all of them share. */
-function createInstances({ environment, authUrl, endpoints, send = createHttpsSender(), service }: InstanceOptions) {
-  const aws = createHttpsSender({ keepAlive: true });
+function createInstances({ environment, authUrl, endpoint, send = createHttpsSender(), service }: InstanceOptions) {
+  const access = { ...ACCESS, send: createHttpsSender({ keepAlive: true }), endpoint };
   return async (): Promise<Handler> => {
     const { handler, readFirst } = createTokenFunction({
-      dynamodb: createDynamoDB({ ...ACCESS, send: aws, endpoint: endpoints.dynamodb }),
-      secretsManager: createSecretsManager({ ...ACCESS, send: aws, endpoint: endpoints.secrets }),
+      dynamodb: createDynamoDB(access),
+      secretsManager: createSecretsManager(access),
       environment,
       tableName: TABLE,
       send,
@@ -172,8 +172,8 @@ const TABLE = 'pairs';
 const KEY = { pair: { S: `acme/${SERVICE}` } };
 
 /** Starts a server until the end of the test, and gives its URL as one that speaks TLS. */
-export async function startServer(behaviour: Parameters<typeof serve>[0]): Promise<string> {
-  return `https://localhost:${(await serve(behaviour)).port}`;
+export async function startServer(behaviour: Parameters<typeof startRawServer>[0]): Promise<string> {
+  return `https://localhost:${(await startRawServer(behaviour)).port}`;
 }
 
 /** Answers with a JSON body. */

@@ -2,7 +2,8 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { bomb, brotliBomb, CHUNK, CHUNKED, endless, head, http, type Reply, serve, write } from '../hostile-answers.ts';
+import { startRawServer } from '../../support/services/raw-server.ts';
+import { bomb, brotliBomb, CHUNK, CHUNKED, endless, head, http, type Reply, write } from '../hostile-answers.ts';
 
 const MIB = 1_024 * 1_024;
 const MAX_GROWTH_BYTES = 8 * MIB;
@@ -41,8 +42,8 @@ it('1 500 pairs with the largest tokens and secrets stay far below the 512 MB of
 });
 
 async function measure(reply: Reply, maxBodyBytes: number): Promise<{ grownBytes: number; outcome: string }> {
-  const calm = await serve({ onRequest: write(http(200, '{}')) });
-  const attacker = await serve({ onRequest: reply });
+  const calm = await startRawServer({ onRequest: write(http(200, '{}')) });
+  const attacker = await startRawServer({ onRequest: reply });
   return run(ANSWERS, [calm.port, attacker.port, maxBodyBytes].map(String));
 }
 

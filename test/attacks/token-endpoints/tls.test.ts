@@ -7,7 +7,8 @@ import { createTokenRequester } from '../../../functions/broker/token-request/to
 import { createBrokerWorld } from '../../support/broker-world.ts';
 import { exampleService, START } from '../../support/example.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../support/services/certificates.ts';
-import { http, serve, write } from '../hostile-answers.ts';
+import { startRawServer } from '../../support/services/raw-server.ts';
+import { http, write } from '../hostile-answers.ts';
 
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
 const ANSWER = '{"access_token":"a-good-token","expires_in":3600}';
@@ -59,7 +60,7 @@ it('trusts the authorities of a service for it alone, and no public one beside t
 it.each(['drops', 'resets'] as const)(
   'a box that %s a TLS hello above one packet gets a smaller one on the second connection, with a warning',
   async (does) => {
-    const service = await serve({ certificate: await known.issue(), onRequest: write(http(200, ANSWER)) });
+    const service = await startRawServer({ certificate: await known.issue(), onRequest: write(http(200, ANSWER)) });
     const sizes: number[] = [];
     const box = net.createServer((socket) => {
       socket
@@ -99,7 +100,10 @@ async function issueFrom(
   Object.assign(tls, { DEFAULT_CIPHERS: 'DEFAULT@SECLEVEL=0', DEFAULT_MIN_VERSION: 'TLSv1' });
   onTestFinished(() => void Object.assign(tls, { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION }));
   const issued = await { known, unknown }[signedBy].issue(certificate);
-  const service = await serve({ certificate: { ...issued, ...settings }, onRequest: write(http(200, ANSWER)) });
+  const service = await startRawServer({
+    certificate: { ...issued, ...settings },
+    onRequest: write(http(200, ANSWER)),
+  });
   await connectCarelessly(service.port);
 
   const requestToken = createTokenRequester({ sendHttp, now: () => START, sleep: async () => {}, random: () => 0 });

@@ -8,7 +8,8 @@ import { Redacted } from '../../../functions/broker/redacted.ts';
 import { buildTokenRequest } from '../../../functions/broker/token-request/token-request.ts';
 import { serviceUrlFault } from '../../../functions/service-url.ts';
 import { exampleService } from '../../support/example.ts';
-import { end, http, serve } from '../hostile-answers.ts';
+import { startRawServer } from '../../support/services/raw-server.ts';
+import { end, http } from '../hostile-answers.ts';
 
 const SEED = 8;
 const CREDENTIAL = {
@@ -62,9 +63,9 @@ describe('at run time', () => {
   });
 
   it('a redirect is not followed', async () => {
-    const trap = await serve({});
+    const trap = await startRawServer({});
     const location = `location: http://127.0.0.1:${trap.port}/`;
-    const service = await serve({ onRequest: end(http(307, '', location)) });
+    const service = await startRawServer({ onRequest: end(http(307, '', location)) });
     const url = new URL(`http://127.0.0.1:${service.port}/token`);
     const request = { method: 'POST', url, headers: {}, body: '' } as const;
     expect(await createHttpsSender()(request, { timeoutMs: 60_000, maxBodyBytes: 10 })).toMatchObject({ status: 307 });
@@ -72,7 +73,7 @@ describe('at run time', () => {
   });
 
   it('a connection goes to the configured host, also when the variables name a proxy', async () => {
-    const [proxy, service] = [await serve({}), await serve({ onRequest: end(http(200, '')) })];
+    const [proxy, service] = [await startRawServer({}), await startRawServer({ onRequest: end(http(200, '')) })];
     const names = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'HTTPS_PROXY'];
     const proxied = names.map((name) => [name, `http://127.0.0.1:${proxy.port}`]);
     // Node reads the variables when it starts.

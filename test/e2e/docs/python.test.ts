@@ -20,7 +20,6 @@ describe.skipIf(!PYTHON.isThere)(`token_broker.py for ${PYTHON.title}`, () => {
 
   it('sends through HTTPS_PROXY, except to the hosts of NO_PROXY', async () => {
     const proxy = await startRawServer({ onRequest: (socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n') });
-    onTestFinished(proxy.close);
     const variables = { TOKEN_BROKER_URL: 'https://broker.invalid', HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` };
     expect(await program(variables)).toEqual(ended(1, '', /\(ProxyConnectionError, OSError\)/));
     const past = await program({ ...variables, NO_PROXY: 'broker.invalid' });

@@ -81,7 +81,11 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
     verifyAnswers: () => openCalls.forEach(accuseIfLate),
 
     /** Lets time pass until every caller has an answer. */
-    settle: () => until(() => openCalls.size === 0),
+    async settle(): Promise<void> {
+      const limit = clock.now() + LONGEST_CALL_MS;
+      await clock.settle(() => openCalls.size === 0 || clock.now() > limit);
+      if (openCalls.size > 0) throw new Error('calls are left without an answer');
+    },
 
     /** Something went wrong; for one instance, if its number is given. */
     noteTrouble(number?: number) {
@@ -101,12 +105,6 @@ export function createHosts({ clock, surroundings, createInstance }: ReturnType<
 
   function accuseIfLate({ from, deadline }: OpenCall): void {
     hosts.judge(`instance ${from}`, { 'does not answer in time': clock.now() > deadline });
-  }
-
-  async function until(isSo: () => boolean): Promise<void> {
-    const limit = clock.now() + LONGEST_CALL_MS;
-    await clock.settle(() => isSo() || clock.now() > limit);
-    if (!isSo()) throw new Error('calls are left without an answer');
   }
 }
 

@@ -97,31 +97,23 @@ export function createRemoteStore({ shared, surroundings, clock, counts }: Depen
 
     /** Half of the latency there, half of it back, and faults on the way. */
     async function attempt<Result>(fault: StoreFault | undefined, work: () => Promise<Result>, endsAt: number) {
-      const latencyMs = drawn(surroundings.storeLatencyMs);
+      const latencyMs = fault === 'late' ? LATE_MS : drawn(surroundings.storeLatencyMs);
       const leftMs = endsAt - now();
       if (fault === 'crash') return new Promise<never>(() => undefined);
       if (fault === 'refused') throw new AwsRefusal('AccessDeniedException', 400);
-      if (fault === 'hanging' || fault === 'late' || latencyMs > leftMs) return timeOut(fault, work, latencyMs, leftMs);
-
       // A call that is on its way arrives, also when its instance has ended.
-      const [told] = await Promise.allSettled([arrive(fault, work, latencyMs / 2)]);
+      const arrival = fault === 'hanging' ? new Promise<never>(() => undefined) : arrive(fault, work, latencyMs / 2);
+      if (fault === 'hanging' || latencyMs > leftMs) {
+        arrival.catch(ignore);
+        await sleep(leftMs);
+        throw new OutOfTime();
+      }
+      const [told] = await Promise.allSettled([arrival]);
       if (fault === 'freeze') await sleep(DELAY_MS);
       else if (latencyMs > 0) await sleep(latencyMs / 2);
       if (told.status === 'rejected') throw told.reason;
       if (fault === 'answer-lost') throw new Error('answer lost');
       return told.value;
-    }
-
-    async function timeOut(
-      fault: StoreFault | undefined,
-      work: () => Promise<unknown>,
-      latencyMs: number,
-      leftMs: number,
-    ): Promise<never> {
-      if (fault === 'late') void clock.sleep(LATE_MS).then(work).catch(ignore);
-      else if (fault !== 'hanging') void arrive(fault, work, latencyMs / 2).catch(ignore);
-      await sleep(leftMs);
-      throw new OutOfTime();
     }
   };
 
@@ -162,5 +154,6 @@ function createMeter(now: () => number, unitsPerSecond: number) {
 const ignore = () => undefined;
 const outOfTime = () => Promise.reject(new OutOfTime());
 const NEVER_ABORTED = new AbortController().signal;
-const LATE_MS = 2_000;
+/** Half of it passes before the effect. */
+const LATE_MS = 4_000;
 const DELAY_MS = 6_100;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import net, { type Socket } from 'node:net';
 import tls from 'node:tls';
+import { onTestFinished } from 'vitest';
 import type { ServerCertificate } from './certificates.ts';
 
 export type RawServer = Awaited<ReturnType<typeof startRawServer>>;
@@ -12,7 +13,7 @@ interface Behaviour {
   readonly certificate?: ServerCertificate;
 }
 
-/** A server that writes exactly the bytes a test wants, over plain TCP or TLS. */
+/** A server, until the end of the test, that writes exactly the bytes a test wants, over plain TCP or TLS. */
 export async function startRawServer({ onRequest, onConnection, certificate }: Behaviour) {
   const requests: string[] = [];
   const sockets = new Set<Socket>();
@@ -38,15 +39,15 @@ export async function startRawServer({ onRequest, onConnection, certificate }: B
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('The server has no port.');
+  onTestFinished(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
   return {
     port: address.port,
     /** Every request as it arrived, head and body. */
     requests,
     connections: () => sockets.size,
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
   };
 }
 

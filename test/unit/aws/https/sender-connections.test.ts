@@ -6,9 +6,10 @@ import { createServer, type TlsOptions } from 'node:tls';
 import { generate } from 'selfsigned';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
-import { bomb, http, serve } from '../../../attacks/hostile-answers.ts';
+import { bomb, http } from '../../../attacks/hostile-answers.ts';
 import { START } from '../../../support/example.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../../support/services/certificates.ts';
+import { startRawServer } from '../../../support/services/raw-server.ts';
 import { exampleRequest, outcomeOf, post, stopTime } from './https-sending.ts';
 
 const OK = http(200, 'ok');
@@ -20,7 +21,7 @@ beforeAll(async () => {
 });
 
 it('uses a kept connection again whose answer was read to its end, and leaves nothing behind on it', async () => {
-  const server = await serve({ onRequest: (socket, count) => socket.write(http(200, `answer ${count}`)) });
+  const server = await startRawServer({ onRequest: (socket, count) => socket.write(http(200, `answer ${count}`)) });
   const send = createHttpsSender({ keepAlive: true });
   const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
   onTestFinished(() => warned.mockRestore());
@@ -38,7 +39,7 @@ it.each([
   ['was too large when it was inflated', http(200, bomb(1_000_000), 'content-encoding: gzip')],
   ['was followed by a second one', `${OK}${http(200, 'poison')}`],
 ])('does not use a kept connection again whose answer %s', async (_what, bytes) => {
-  const server = await serve({ onRequest: (socket, count) => socket.write(count === 1 ? bytes : OK) });
+  const server = await startRawServer({ onRequest: (socket, count) => socket.write(count === 1 ? bytes : OK) });
   const send = createHttpsSender({ keepAlive: true });
 
   await post(send, server);
@@ -49,7 +50,7 @@ it.each([
 
 it('does not use a kept connection again that was idle for 30 s, as after a freeze', async () => {
   let now = START;
-  const server = await serve({ onRequest: (socket) => socket.write(OK) });
+  const server = await startRawServer({ onRequest: (socket) => socket.write(OK) });
   const send = createHttpsSender({ keepAlive: true, now: () => now });
 
   await post(send, server);
@@ -66,7 +67,7 @@ it.each(['http', 'https'] as const)(
   'a token request over %s is sent once, on a connection of its own, which ends with its answer or without one',
   async (scheme) => {
     const ended = Promise.withResolvers<void>();
-    const server = await serve({
+    const server = await startRawServer({
       onRequest: (socket, count) => {
         socket.on('close', () => ended.resolve());
         if (count < 3) socket.write(OK);
@@ -89,7 +90,7 @@ it.each(['http', 'https'] as const)(
 );
 
 it('connects to no server when a name is resolved after the deadline', async () => {
-  const server = await serve({});
+  const server = await startRawServer({});
   const asked = Promise.withResolvers<(error: null, addresses: LookupAddress[]) => void>();
   const lookup = vi
     .spyOn(dns, 'lookup')
@@ -119,7 +120,7 @@ it.each<[string, (kept: Socket | undefined) => unknown]>([
   ['does not use a connection that the server has closed', (kept) => kept?.destroy()],
 ])('after a freeze %s', async (_what, happens) => {
   const sockets: Socket[] = [];
-  const server = await serve({ onRequest: (socket) => sockets.push(socket) && socket.write(OK) });
+  const server = await startRawServer({ onRequest: (socket) => sockets.push(socket) && socket.write(OK) });
   const send = createHttpsSender({ keepAlive: true });
 
   await post(send, server);
@@ -154,7 +155,7 @@ describe('over TLS', () => {
       warning.mockRestore();
     });
     const onRequest = (socket: Socket) => socket.write(http(200, `${'servername' in socket && socket.servername}`));
-    const server = await serve({ certificate: await authority.issue(), onRequest });
+    const server = await startRawServer({ certificate: await authority.issue(), onRequest });
     const request = exampleRequest(toServer(server).url.href, { headers: { host: 'other.example.com' } });
 
     const trusting = { ...request, certificateAuthorities: [authority.ca] };
@@ -169,13 +170,13 @@ describe('over TLS', () => {
     ['a handshake that is reset', 'handshake', (socket) => void socket.once('data', () => socket.resetAndDestroy())],
     ['a handshake that is closed', 'handshake', (socket) => void socket.end()],
   ])('calls what breaks off the handshake %s', async (_what, kind, onConnection) => {
-    const server = await serve({ onConnection });
+    const server = await startRawServer({ onConnection });
     expect(await outcomeOf(createHttpsSender(), toServer(server))).toMatchObject({ kind, status: undefined });
   });
 
   it('calls a handshake that does not end in time by its name, and ends it at a limit of its own', async () => {
     const time = stopTime();
-    const server = await serve({ onConnection: () => time.pass(250) });
+    const server = await startRawServer({ onConnection: () => time.pass(250) });
     const outcome = await outcomeOf(createHttpsSender(), toServer(server), { timeoutMs: 250 });
     expect(outcome).toEqual({ kind: 'handshake', code: 'ETIMEDOUT', status: undefined });
 
@@ -185,7 +186,7 @@ describe('over TLS', () => {
 
   it('offers a post-quantum key exchange, and a smaller hello without it', async () => {
     const hellos: Buffer[] = [];
-    const server = await serve({
+    const server = await startRawServer({
       onConnection: (socket) =>
         void socket.once('data', (data) => hellos.push(Buffer.from(data.toString(), 'latin1')) && socket.destroy()),
     });
@@ -208,7 +209,7 @@ describe('over TLS', () => {
     // A ServerHello of TLS 1.2 without the extension of RFC 5746.
     [`\x16\x03\x03\x00\x2a\x02\x00\x00\x26\x03\x03${'r'.repeat(32)}\x00\xc0\x2f\x00`, 'EPROTO: old renegotiation'],
   ])('names the reason of a handshake that fails (%j)', async (bytes, code) => {
-    const server = await serve({ onConnection: (socket) => void socket.end(bytes, 'latin1') });
+    const server = await startRawServer({ onConnection: (socket) => void socket.end(bytes, 'latin1') });
     expect(await outcomeOf(createHttpsSender(), toServer(server))).toEqual({ kind: 'tls', code, status: undefined });
   });
 

@@ -3,7 +3,8 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompress
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
 import type { SendHttp } from '../../../../functions/broker/token-request/send-http.ts';
-import { bomb, http, serve } from '../../../attacks/hostile-answers.ts';
+import { bomb, http } from '../../../attacks/hostile-answers.ts';
+import { startRawServer } from '../../../support/services/raw-server.ts';
 import { exampleRequest, LIMITS, outcomeOf, post, stopTime } from './https-sending.ts';
 
 const INTERIM = 'HTTP/1.1 103 X\r\n\r\n';
@@ -13,12 +14,12 @@ type Limits = Partial<Parameters<SendHttp>[1]>;
 
 /** The result of one request to a server that writes these bytes, and then falls silent or ends the connection. */
 async function receive(bytes: string, { end = false, ...limits }: Limits & { end?: boolean } = {}) {
-  const server = await serve({ onRequest: (socket) => socket[end ? 'end' : 'write'](bytes, 'latin1') });
+  const server = await startRawServer({ onRequest: (socket) => socket[end ? 'end' : 'write'](bytes, 'latin1') });
   return post(createHttpsSender(), server, limits);
 }
 
 it('sends the request as it was built', async () => {
-  const server = await serve({ onRequest: (socket) => socket.write(http(200, '')) });
+  const server = await startRawServer({ onRequest: (socket) => socket.write(http(200, '')) });
   const url = `http://127.0.0.1:${server.port}/auth/v1/token?scope=a%20b`;
   const request = exampleRequest(url, { body: 'grant_type=x' });
 
@@ -32,7 +33,7 @@ it('sends the request as it was built', async () => {
 
 it('returns the answer unread: lower-case names, repeated headers joined, the bytes of the body', async () => {
   const head = 'HTTP/1.1 200 OK\r\nRetry-After: 1\r\nretry-after: 2\r\nX-Token: a\r\nContent-Length: 3\r\n\r\n';
-  const server = await serve({ onRequest: (socket) => socket.write(`${head}\x00\xff\xfe`, 'latin1') });
+  const server = await startRawServer({ onRequest: (socket) => socket.write(`${head}\x00\xff\xfe`, 'latin1') });
   const request = exampleRequest(`http://127.0.0.1:${server.port}/`);
 
   const response = await createHttpsSender()(request, { timeoutMs: 5_000, maxBodyBytes: 3 });
@@ -141,7 +142,7 @@ describe('the deadline', () => {
   ])('ends the wait for a server that %s, and the connection too', async (_what, bytes, status) => {
     const closed = Promise.withResolvers<void>();
     const time = stopTime();
-    const server = await serve({
+    const server = await startRawServer({
       onRequest: (socket) => {
         socket.on('close', () => closed.resolve()).write(bytes);
         time.pass(1_000);
@@ -156,7 +157,7 @@ describe('the deadline', () => {
 
   it('can be brought forward by a signal, before and after the request is sent', async () => {
     const abort = new AbortController();
-    const server = await serve({ onRequest: () => abort.abort() });
+    const server = await startRawServer({ onRequest: () => abort.abort() });
     const ask = () => post(createHttpsSender(), server, { timeoutMs: 1_000_000, signal: abort.signal });
 
     expect(await ask()).toMatchObject({ kind: 'timeout', code: 'ETIMEDOUT' });
