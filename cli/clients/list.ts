@@ -44,7 +44,9 @@ async function showClients(shell: Shell, options: ListOptions): Promise<void> {
   const secrets = openSecrets(shell, options);
   const all = client === undefined ? await secrets.list() : [await findSecret(secrets, client)];
   const some = all.filter((secret) => service === undefined || hasService(secret, service));
-  const clients = await lookAt(shell, some, secrets, options);
+  const dated = await mapConcurrently(some, secrets.dated, noteProgress(shell, 'Looking at the versions'));
+  const states = await readStates(shell, some, secrets, options);
+  const clients = dated.map((row) => ({ ...row, pairs: states?.filter((pair) => pair.client === row.client) }));
   const shown = clients.map(members);
   answer(shell, options, client === undefined ? { clients: shown } : { ...shown[0] }, textOf(shell, clients));
   if (client === undefined && environment !== LOCAL_ENVIRONMENT) note(shell, STALE);
@@ -68,12 +70,6 @@ interface Listed extends DatedSecret {
 interface Found extends PairState {
   /** Why the secret is malformed, and what helps. */
   readonly detail?: string | undefined;
-}
-
-async function lookAt(shell: Shell, found: readonly ClientSecret[], secrets: Secrets, options: ListOptions) {
-  const clients = await mapConcurrently(found, secrets.dated, noteProgress(shell, 'Looking at the versions'));
-  const states = await readStates(shell, found, secrets, options);
-  return clients.map((row): Listed => ({ ...row, pairs: states?.filter(({ client }) => client === row.client) }));
 }
 
 function members(secret: Listed) {
