@@ -39,22 +39,19 @@ interface ReadOptions {
  * five minutes before their `expiration`. Wrap only a provider that always returns the same identity.
  */
 export function keepAwsCredentials(read: ReadAwsCredentials): ReadAwsCredentials {
-  let reading: Promise<AwsCredentials> | undefined;
-  let isRefreshing = false;
-  let freshUntil = 0;
+  let kept: { reading: Promise<AwsCredentials>; isRefreshing: boolean; freshUntil: number } | undefined;
   return (options) => {
     const now = Date.now();
+    const isRefreshing = options?.forceRefresh === true;
     // Brokers that share a provider share its refresh.
-    if (reading !== undefined && now < freshUntil && (isRefreshing || !options?.forceRefresh)) return reading;
-    const own = Promise.resolve().then(() => read(options));
-    const keepUntil = (end: number) => {
-      // The late end of an earlier read says nothing about the credentials of its successor.
-      if (reading === own) [isRefreshing, freshUntil] = [false, end];
-    };
-    reading = own;
-    [isRefreshing, freshUntil] = [options?.forceRefresh === true, now + READ_LIMIT_MS];
-    own.then((credentials) => keepUntil(endOf(credentials) - EARLY_MS)).catch(() => keepUntil(0));
-    return own;
+    if (kept !== undefined && now < kept.freshUntil && (kept.isRefreshing || !isRefreshing)) return kept.reading;
+    const reading = Promise.resolve().then(() => read(options));
+    // Each read has its own end: the late end of an earlier read says nothing about its successor.
+    const own = { reading, isRefreshing, freshUntil: now + READ_LIMIT_MS };
+    const keepUntil = (end: number) => Object.assign(own, { isRefreshing: false, freshUntil: end });
+    reading.then((credentials) => keepUntil(endOf(credentials) - EARLY_MS)).catch(() => keepUntil(0));
+    kept = own;
+    return reading;
   };
 }
 
