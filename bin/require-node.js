@@ -9,3 +9,7 @@ if (major < 22 || (major === 22 && minor < 18)) {
   );
   process.exit(1);
 }
+import('commander').catch(() => {
+  process.stderr.write('Packages are missing: run "npm ci --include=dev".\n');
+  process.exitCode = 1;
+});

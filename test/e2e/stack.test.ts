@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
@@ -99,6 +99,14 @@ describe('npm run deploy, diff and bootstrap', () => {
   it('let `npm run cdk` take --settings, which the CDK itself would ignore', async () => {
     const { exitCode, stderr } = await run(['cdk', '--version', '--settings', 'environments.mts', '--strict'], {});
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk --version --strict\n' });
+  });
+
+  /** @see hashicorp/terraform-cdk#158 */
+  it('say how the packages are installed that NODE_ENV=production leaves out', () => {
+    const program = path.join(temporaryFolder(), 'require-node.mjs');
+    copyFileSync('bin/require-node.js', program);
+    const { status, stderr } = spawnSync(process.execPath, [program], { encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 1, stderr: 'Packages are missing: run "npm ci --include=dev".\n' });
   });
 
   it('hand SIGTERM, which a cancelled job sends, to the CDK', async () => {
