@@ -25,8 +25,10 @@ export interface SettingsFile {
 export function readSettings(): SettingsFile {
   const { file, folder, name } = settingsPlace();
   if (name.trim() === '') throw new SettingsError(UNNAMED);
-  // Without `--`, npm would let a command continue with the settings of the checkout.
-  if (process.env.npm_config_settings !== undefined) throw new SettingsError(TAKEN);
+  // Without `--`, npm would let a command continue without the option: with other settings, or in earnest.
+  const taken = OPTIONS.find((option) => process.env[`npm_config_${option.replace('-', '_')}`] !== undefined);
+  if (taken !== undefined)
+    throw new SettingsError(`npm has taken --${taken}: write -- before it (PowerShell: npm.cmd)`);
   const loaded = load(file);
   const { data, faults } = check(fileSchema, loaded);
   const names = Object.keys(loaded ?? {});
@@ -48,10 +50,9 @@ export function readSettings(): SettingsFile {
   return { folder, environments, organisation, context: { ...shared, ...required } };
 }
 
-const UNNAMED =
-  'The name of the settings file is empty (--settings or its variable): name a file, or unset it to use lib/environments.ts';
+const UNNAMED = 'The name of the settings file is empty: name a file, or unset it to use lib/environments.ts';
 const BY_DEFAULT = 'The file exports the environments by default: write export const environments = …';
-const TAKEN = 'npm has taken --settings for itself: write npm run deploy -- <environment> --settings <file>';
+const OPTIONS = ['settings', 'dry-run', 'execute', 'method', 'app', 'service', 'services', 'environment', 'region'];
 
 /** The members of the context that concern the bootstrap. */
 export const BOUNDARY = '@aws-cdk/core:permissionsBoundary';

@@ -126,13 +126,20 @@ describe('the file of the settings', () => {
 
   it.each(['', '  '])('is refused when its name is %j, like a variable that a pipeline does not set', (name) => {
     vi.stubEnv(SETTINGS_VARIABLE, name);
-    expect(refusal()).toMatch(/^TOKEN_BROKER_ENVIRONMENTS_FILE: The name of the settings file is empty .* or unset it/);
+    expect(refusal()).toMatch(
+      /^TOKEN_BROKER_ENVIRONMENTS_FILE: The name of the settings file is empty: .* or unset it/,
+    );
   });
 
-  // `npm run deploy prod --settings FILE`, without `--`.
-  it.each(['../settings/environments.ts', 'true'])('is refused when npm has taken the option, as %j', (value) => {
-    vi.stubEnv('npm_config_settings', value);
-    expect(refusal()).toMatch(/^lib\/environments\.ts: npm has taken --settings .* npm run deploy -- <environment> /);
+  // Without `--`, as in `npm run deploy prod --settings FILE`.
+  /** @see release-it/release-it#435, mario-andreschak/FLUJO#510 */
+  it.each([
+    ['--settings', 'npm_config_settings', 'true'],
+    ['--dry-run', 'npm_config_dry_run', 'true'],
+    ['--execute', 'npm_config_execute', ''],
+  ])('is refused when npm has taken %s', (option, name, value) => {
+    vi.stubEnv(name, value);
+    expect(refusal()).toMatch(`npm has taken ${option}: write -- before it `);
   });
 });
 
