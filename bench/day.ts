@@ -167,10 +167,7 @@ function throughBroker({ scale, model, clock, tally, random, around }: Day): Obt
 }
 
 /** Where one instance can be. */
-interface Place {
-  host?: Instance;
-  endsAt: number;
-}
+type Place = { host?: Instance; endsAt: number };
 
 /** A process that reads the secret, once and after a failure, asks the service itself, and keeps its token to itself. */
 function direct({ model: { world, surroundings }, clock, tally }: Day): Obtain {

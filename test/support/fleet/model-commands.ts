@@ -24,10 +24,17 @@ function steps<Facts>(
   return Array.from({ length: times }, () => step);
 }
 
-/** With the instance of this number, if there is any. */
-function withHost(fleet: FleetModel, index: number, run: (host: Instance) => unknown): unknown {
-  const chosen = fleet.at(index);
-  return chosen && run(chosen);
+/** The same for one of the instances, if there is any. */
+function onHost<Facts>(
+  times: number,
+  name: string,
+  facts: fc.Arbitrary<Facts>,
+  run: (fleet: FleetModel, host: Instance, facts: Facts) => unknown,
+) {
+  return steps(times, name, fc.tuple(fc.nat(4), facts), (fleet, [index, chosen]) => {
+    const host = fleet.at(index);
+    return host && run(fleet, host, chosen);
+  });
 }
 
 const from = fc.constantFrom;
@@ -36,7 +43,6 @@ const PAIRS = CLIENTS.flatMap((client) => SERVICES.map((service) => ({ client, s
 const pair = fc.oneof({ arbitrary: from(...PAIRS.slice(0, 1)), weight: 3 }, from(...PAIRS));
 const client = fc.oneof({ arbitrary: from(...CLIENTS.slice(0, 1)), weight: 2 }, from(...CLIENTS));
 const service = from(SERVICES[0], ...SERVICES);
-const host = fc.nat(4);
 const maybe = <Facts>(facts: fc.Arbitrary<Facts>) => fc.option(facts, { nil: undefined, freq: 2 });
 /** Once in four times; the other times such a fault ends. */
 const seldom = from(true, false, false, false);
@@ -91,12 +97,8 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
   steps(1, 'retry', pair, (fleet, pair) => fleet.retry(pair)),
   steps(1, 'lose the item of', pair, (fleet, pair) => fleet.loseItem(pair)),
   steps(1, 'retire the sealing key', fc.constant(1), (fleet) => fleet.retireKey()),
-  steps(1, 'seal in a format', fc.tuple(host, from(1, 2)), (fleet, [host, format]) =>
-    withHost(fleet, host, ({ state }) => Object.assign(state, { format })),
-  ),
-  steps(6, 'ask', fc.tuple(host, request), (fleet, [host, request]) =>
-    withHost(fleet, host, (chosen) => void fleet.ask(chosen, request)),
-  ),
+  onHost(1, 'seal in a format', from(1, 2), (_, { state }, format) => Object.assign(state, { format })),
+  onHost(6, 'ask', request, (fleet, host, request) => void fleet.ask(host, request)),
   steps(2, 'all ask at once, and are answered', request, (fleet, request) => {
     for (const each of fleet.living()) void fleet.ask(each, request);
     return fleet.settle();
@@ -118,11 +120,8 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
   steps(1, 'start an instance with skew', from(-2_000, 0, 2_000), (fleet, skewMs) => {
     if (fleet.living().length < 5) fleet.start(skewMs);
   }),
-  steps(1, 'kill', host, (fleet, host) => withHost(fleet, host, fleet.kill)),
-  steps(
-    2,
-    'check',
-    fc.tuple(host, pair, from('AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS')),
-    (fleet, [host, pair, stage]) => withHost(fleet, host, (chosen) => void fleet.check(chosen, pair, stage)),
-  ),
+  onHost(1, 'kill', fc.constant(1), (fleet, host) => fleet.kill(host)),
+  onHost(2, 'check', fc.tuple(pair, from('AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS')), (fleet, host, asked) => {
+    void fleet.check(host, ...asked);
+  }),
 ].flat();

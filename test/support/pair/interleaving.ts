@@ -157,23 +157,12 @@ async function interleave(scenario: Scenario, pick: Pick) {
 
 /** A read that comes twice, or too late, changes nothing. */
 const READ_FAULTS: readonly Fault[] = [
-  'crash',
-  'answer-lost',
-  'unavailable',
-  'delay',
-  'freeze',
-  'no-key',
-  'refused',
-  'item-lost',
-  'item-restored',
+  ...(['crash', 'answer-lost', 'unavailable', 'delay', 'freeze', 'no-key', 'refused'] as const),
+  ...(['item-lost', 'item-restored'] as const),
 ];
 export const ALL_FAULTS: readonly Fault[] = [
   ...READ_FAULTS,
-  'repeated',
-  'late',
-  'answer-lost-then-busy',
-  'busy-then-hanging',
-  'busy-then-late',
+  ...(['repeated', 'late', 'answer-lost-then-busy', 'busy-then-hanging', 'busy-then-late'] as const),
   'busy-then-answer-lost',
 ];
 
