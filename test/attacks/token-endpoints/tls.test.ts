@@ -3,9 +3,10 @@ import net, { type AddressInfo } from 'node:net';
 import tls, { type SecureVersion } from 'node:tls';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
+import type { Service } from '../../../functions/broker/service.ts';
 import { createTokenRequester } from '../../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld } from '../../support/broker-world.ts';
-import { exampleService, START } from '../../support/example.ts';
+import { exampleService, PAIR, START } from '../../support/example.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../support/services/certificates.ts';
 import { startRawServer } from '../../support/services/raw-server.ts';
 import { http, write } from '../hostile-answers.ts';
@@ -75,17 +76,9 @@ it.each(['drops', 'resets'] as const)(
     });
     await once(box.listen(0, '127.0.0.1'), 'listening');
     onTestFinished(() => void box.close());
-    const requestToken = createTokenRequester({
-      sendHttp: createHttpsSender(),
-      now: () => START,
-      sleep: async () => {},
-      random: () => 0,
-    });
     const { port } = box.address() as AddressInfo;
-    const authUrl = `https://localhost:${port}`;
-    const services = { 'customer-insights': exampleService({ authUrl, requestTimeoutMs: 1_500 }) };
-    const { post, audited } = createBrokerWorld({ services, answer: (_, ...order) => requestToken(...order) });
-    expect(await post({ client: 'acme', service: 'customer-insights' })).toMatchObject({ status: 200 });
+    const { post, audited } = worldOf({ authUrl: `https://localhost:${port}`, requestTimeoutMs: 1_500 });
+    expect(await post(PAIR)).toMatchObject({ status: 200 });
     expect([service.requests.length, sizes.length]).toEqual([1, 2]);
     expect([...(audited[0]?.trace.warnings ?? [])]).toEqual(['classical-tls']);
   },
@@ -106,12 +99,16 @@ async function issueFrom(
   });
   await connectCarelessly(service.port);
 
-  const requestToken = createTokenRequester({ sendHttp, now: () => START, sleep: async () => {}, random: () => 0 });
-  const authUrl = `https://${host}:${service.port}`;
-  const services = { 'customer-insights': exampleService({ authUrl, certificateAuthorities }) };
-  const { post } = createBrokerWorld({ services, answer: (_, ...order) => requestToken(...order) });
-  const { status, json, headers } = await post({ client: 'acme', service: 'customer-insights' });
+  const { post } = worldOf({ authUrl: `https://${host}:${service.port}`, certificateAuthorities }, sendHttp);
+  const { status, json, headers } = await post(PAIR);
   return { status, type: json.type, requests: service.requests.length, retryAfter: headers['retry-after'] };
+}
+
+/** The rules of the broker over a real sender. */
+function worldOf(service: Partial<Service>, sendHttp = createHttpsSender()) {
+  const requestToken = createTokenRequester({ sendHttp, now: () => START, sleep: async () => {}, random: () => 0 });
+  const services = { 'customer-insights': exampleService(service) };
+  return createBrokerWorld({ services, answer: (_, ...order) => requestToken(...order) });
 }
 
 /** Proves that the server works, and that only a careful client refuses it. */
