@@ -97,32 +97,27 @@ export function conditionsHold(conditions: Statement['Condition'], context: Cont
   return Object.entries(conditions).every(([operator, keys]) =>
     Object.entries(keys).every(([key, wanted]) => {
       if (operator === 'Null') return wanted.includes(`${!values.has(key.toLowerCase())}`);
-      const [matches, { absent = false, not = false, all = false } = {}] = OPERATORS[operator] ?? [];
+      const [, all, name = '', ifExists] = /^(ForAllValues:)?(\w+?)(IfExists)?$/.exec(operator) ?? [];
+      const isNegated = name.includes('Not');
+      const matches = OPERATORS[name.replace('Not', '')];
       if (matches === undefined) throw new Error(`A condition operator ${operator}`);
       const value = values.get(key.toLowerCase());
-      if (value === undefined) return absent;
-      if (!all && typeof value !== 'string') throw new Error(`${operator} for many values`);
-      return [value].flat().every((one) => wanted.some((pattern) => matches(pattern, one)) !== not);
+      if (value === undefined) return isNegated || (all ?? ifExists) !== undefined;
+      if (all === undefined && typeof value !== 'string') throw new Error(`${operator} for many values`);
+      return [value].flat().every((one) => wanted.some((pattern) => matches(pattern, one)) !== isNegated);
     }),
   );
 }
 
-type Matches = (pattern: string, value: string) => boolean;
-
-/** The operators that the policies here use; `absent` is their result for a key that the request does not have. */
-const OPERATORS: Readonly<Record<string, readonly [Matches, { absent: true; not?: true; all?: true }?]>> = {
-  StringEquals: [(pattern, value) => withoutVariable(pattern) === value],
-  StringEqualsIfExists: [(pattern, value) => withoutVariable(pattern) === value, { absent: true }],
-  StringLike: [globMatches],
-  NumericGreaterThanEqualsIfExists: [(least, value) => Number(value) >= Number(least), { absent: true }],
+/** The operators that the policies here use. Each can be negated, for a key that may be absent, or for many values. */
+const OPERATORS: Readonly<Record<string, (pattern: string, value: string) => boolean>> = {
+  StringEquals: (pattern, value) => withoutVariable(pattern) === value,
+  StringLike: globMatches,
+  NumericGreaterThanEquals: (least, value) => Number(value) >= Number(least),
   // Both take wildcards.
-  ArnEquals: [arnMatches],
-  ArnLike: [arnMatches],
-  ArnNotEquals: [arnMatches, { absent: true, not: true }],
-  ArnNotLike: [arnMatches, { absent: true, not: true }],
-  Bool: [(pattern, value) => pattern === value],
-  BoolIfExists: [(pattern, value) => pattern === value, { absent: true }],
-  'ForAllValues:StringLike': [globMatches, { absent: true, all: true }],
+  ArnEquals: arnMatches,
+  ArnLike: arnMatches,
+  Bool: (pattern, value) => pattern === value,
 };
 
 /** ARNs are compared part by part, so that a wildcard never reaches into the next part; the sixth is the rest. */
