@@ -114,7 +114,9 @@ export function mapConcurrently<Item, Result>(
     onDone(done, items.length);
     return result;
   };
-  return Readable.from(items).map(workOn, { concurrency: AT_A_TIME }).toArray();
+  // Items behind a slow item do not wait for it.
+  const limits = { concurrency: AT_A_TIME, highWaterMark: items.length };
+  return Readable.from(items).map(workOn, limits).toArray();
 }
 
 /** The scheduled check uses the same number. */

@@ -191,6 +191,14 @@ it('works on five items at a time, and begins no more of a long work after a fai
   expect(begun.length).toBeLessThan(50);
 });
 
+it('works on the items behind a slow one meanwhile, and returns all in their order', async () => {
+  const others = Promise.withResolvers<void>();
+  const items = [...Array(50).keys()];
+  const work = async (item: number) => (item === 0 ? others.promise.then(() => item) : item);
+  const mapped = mapConcurrently(items, work, (done) => done === 49 && others.resolve());
+  expect(await mapped).toEqual(items);
+});
+
 it('reports the progress of long work every three seconds, and none of short work', () => {
   const stderr = new PassThrough({ encoding: 'utf8' });
   let now = 0;
