@@ -140,8 +140,8 @@ async function startWorld(given: Given = {}) {
       case 'PUT /aliases/live': {
         const { FunctionVersion, RoutingConfig, RevisionId } = members;
         const isAsRead = RevisionId === undefined || RevisionId === revision;
-        const weights = membersOf(membersOf(RoutingConfig).AdditionalVersionWeights);
-        if (isAsRead) state.alias = { FunctionVersion, weights };
+        const { AdditionalVersionWeights = state.alias.weights } = membersOf(RoutingConfig);
+        if (isAsRead) state.alias = { FunctionVersion, weights: membersOf(AdditionalVersionWeights) };
         return isLost || !isAsRead ? refused('PreconditionFailedException', 412) : {};
       }
       case 'GET /aliases/live': {

@@ -14,7 +14,7 @@ const FUNCTION = '/2015-03-31/functions/token-broker';
 const [STATUS, DRIFTS] = ['DescribeStackDriftDetectionStatus', 'DescribeStackResourceDrifts'];
 const LIVE = `GET ${FUNCTION}-dev/aliases/live`;
 const HEALTH = `POST ${FUNCTION}-health-dev/invocations`;
-const DIRECT = `POST ${FUNCTION}-dev/invocations?Qualifier=live`;
+const DIRECT = `DryRun POST ${FUNCTION}-dev/invocations?Qualifier=live`;
 const REFUSED = 'dynamodb:GetItem';
 const PAIR = { client: 'acme', service: 'customer-insights' };
 const MISS = { pair: PAIR, reason: 'failed', failure: 'table-unavailable', detail: REFUSED };

@@ -4,7 +4,7 @@ import { answering } from './command-line.ts';
 
 /** What a command asks AWS for. */
 export interface AwsCall {
-  /** `DescribeStacks`, or `GET /2015-03-31/functions/…` where the protocol of the service has no names. */
+  /** `DescribeStacks`, or `GET /2015-03-31/…` or `DryRun POST /2015-03-31/…` where the protocol has no names. */
   readonly operation: string;
   readonly members: Members;
   /** The access key that signed it. */
@@ -39,7 +39,8 @@ export async function startAws(answer: (call: AwsCall) => AwsResult) {
     const { body } = request;
     const members: Members = isForm ? Object.fromEntries(new URLSearchParams(body)) : (parseJsonObject(body) ?? {});
     const named = `${request.headers['x-amz-target'] ?? members.Action ?? ''}`.replace(/^.*\./, '');
-    const operation = named || `${request.method} ${request.url}`;
+    const kind = request.headers['x-amz-invocation-type'];
+    const operation = named || [kind, request.method, request.url].join(' ').trim();
     const key = /(?<=Credential=)\w+/.exec(request.headers.authorization ?? '')?.[0];
     const call = { operation, members, key };
     calls.push(call);
