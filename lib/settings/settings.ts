@@ -274,12 +274,12 @@ function tagValueFault(text: string): string | undefined {
 
 /** Returns the seconds of a rate such as `rate(1 hour)`, or `NaN`. */
 export function rateSeconds(rate: string): number {
-  const { count = '1', unit = '' } = RATE.exec(rate)?.groups ?? {};
-  return Number(count) * (UNIT_SECONDS[unit.replace(/s$/, '')] ?? Number.NaN);
+  const { count, unit = '' } = RATE.exec(rate)?.groups ?? {};
+  return Number(count) * (UNIT_SECONDS[unit] ?? Number.NaN);
 }
 
-/** @see https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#rate-based */
-const RATE = /^rate\((?:1 (?<unit>minute|hour|day)|(?<count>[2-9]|[1-9]\d{1,3}) (?<unit>minutes|hours|days))\)$/;
+/** @see https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#rate-based (Node 22: no name twice) */
+const RATE = /^rate\((?=1 \w+[^s]\)|(?!1 ).+s\))(?<count>[1-9]\d{0,3}) (?<unit>minute|hour|day)s?\)$/;
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = { minute: 60, hour: 3_600, day: 86_400 };
 
