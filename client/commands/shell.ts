@@ -65,9 +65,9 @@ function standardCredentials(signal: AbortSignal): Shell['credentials'] {
 
 /** Ends this process with the exit code of a command. */
 export function endProcess(exitCode: number): void {
-  // An interrupted lookup of credentials must not keep the process alive.
-  if (exitCode === INTERRUPTED) process.exit(exitCode);
   process.exitCode = exitCode;
+  // A lookup of credentials that was given up must not keep the process alive.
+  if (exitCode !== 0) setTimeout(process.exit, exitCode === INTERRUPTED ? 0 : 1_000).unref();
 }
 
 /** The exit code that a shell expects after Ctrl-C. */

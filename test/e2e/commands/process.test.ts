@@ -134,6 +134,14 @@ describe('the command line while it waits', () => {
     expect(await finished(child)).toEqual({ exitCode: 130, stdout: '', stderr: '' });
   });
 
+  /** @see aws/aws-sdk-js#2983, aws-deadline/deadline-cloud-worker-agent#1010 */
+  it('ends with its exit code although a lookup of AWS credentials never ends', () => {
+    const shell = new URL('../../../client/commands/shell.ts', import.meta.url);
+    const program = `const { endProcess } = await import('${shell}'); setInterval(() => {}, 1_000); endProcess(75);`;
+    const args = ['--input-type=module', '--eval', program];
+    expect(spawnSync(process.execPath, args, { timeout: 20_000 })).toMatchObject({ status: 75, signal: null });
+  });
+
   it('is silent when its output has no reader any more', async () => {
     const child = await startWaiting((waiting, answer) => {
       waiting.stdout.destroy();
