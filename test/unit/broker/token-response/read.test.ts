@@ -6,6 +6,7 @@ import { type Answer, bytesOf, jwt, problemOf, read, tokenOf } from './token-ans
 const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
 const JSON_BODY = JSON.stringify({ access_token: TOKEN, expires_in: 3_600 });
 const FORM = 'application/x-www-form-urlencoded';
+const IN_HEADER = { response: { tokenHeader: 'X-Token' } };
 const ALL_TOKEN = { response: { tokenMember: '$' } };
 const OF_JAVA = Buffer.from(`\ufeff${JSON_BODY}`, 'utf16le').swap16();
 const LATIN_1 = Buffer.from(`{"name":"Zoë","access_token":"${TOKEN}","expires_in":3600}`, 'latin1');
@@ -37,6 +38,7 @@ describe('a body that holds a token', () => {
     ['JSON in a JSON text of a JSON text', { body: JSON.stringify(JSON.stringify(JSON_BODY)) }],
     ['JSON in a member that is called a token', { body: { token: JSON_BODY } }],
     ['JSON in a member of a form', { type: FORM, body: `status=ok&data=${encodeURIComponent(JSON_BODY)}` }],
+    ['JSON beside a header', { headers: { 'x-token': TOKEN }, body: { expires_in: 3_600 }, settings: IN_HEADER }],
     ['a JSON text', { type: 'text/plain', headers: { 'expires-in': '3600' }, body: `"${TOKEN}"` }],
     ['an opaque word', { type: null, headers: { 'expires-in': '3600' }, body: TOKEN }],
   ])('is read: %s', (_, answer) => {
@@ -55,6 +57,7 @@ describe('a body that holds a token', () => {
     ['a text that the settings call the token', 'short', { type: 'text/plain', body: 'short', settings: ALL_TOKEN }],
     ['digits that the settings call the token', '12345678', { body: '12345678', settings: ALL_TOKEN }],
     ['a raw JWT as a page', SIGNED, { type: 'text/html', body: SIGNED }],
+    ['a word of a failure that is named', 'AUTH_FAILED', { body: { word: 'AUTH_FAILED' }, settings: AT('word') }],
     ['a member of JSON in a member', 'inner', { body: { r: '{"a":{"b":"inner"}}' }, settings: AT('r.a.b') }],
   ])('may be %s', (_, token, answer) => {
     expect(tokenOf({ body: JSON_BODY, ...answer }).accessToken.reveal()).toBe(token);
@@ -94,6 +97,7 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['NaN', { body: '{"access_token":"LEAK-4f9Kq2ZxV7","expires_in":NaN}' }, CUT_OFF],
   ['a word', { type: 'text/plain', body: 'LEAK' }, 'tokenMember to `$`'],
   ['a failure', { type: 'text/plain', body: 'LEAK_invalid_client_1234' }, 'does not look like'],
+  ['no such header', { body: LEAKED, settings: IN_HEADER }, 'tokenHeader names a header that it does not have'],
   ['no known name', { body: { acmeKey: LEAKED.access_token } }, 'name the token in response.tokenMember'],
   ['two tokens', { body: { token: 'LEAK-1', 'LEAK/3': { token: 'LEAK-2' } } }, '`token` and `*.token`'],
   ['a form with an unescaped plus', { type: FORM, body: 'access_token=LEAK+1' }, 'a space'],
