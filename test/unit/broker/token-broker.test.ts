@@ -2,17 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { accessDenied } from '../../../functions/broker/authorize.ts';
 import { createBrokerWorld, exchange, found, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
-import { exampleToken } from '../../support/pair/pair-examples.ts';
-import { createReferencePairStore } from '../../support/pair/reference-pair-store.ts';
 
 describe('the token broker', () => {
-  it('makes one token request for all who ask at the same time, also those of one instance', async () => {
-    const { issue, counts } = createBrokerWorld();
-    const tokens = (await Promise.all([issue(), issue(), issue()])).map(({ token }) => token.accessToken.reveal());
-    expect(tokens).toEqual(['token-1', 'token-1', 'token-1']);
-    expect(counts.tokenRequests).toBe(1);
-  });
-
   it('issues no token of another pair, also of two services that only differ in the scope they ask for', async () => {
     const clients = ['acme', 'globex'];
     const services = ['read', 'write'];
@@ -43,20 +34,5 @@ describe('the token broker', () => {
     const services = { 'customer-insights': exampleService() };
     expect(await createBrokerWorld({ secret, services }).issue()).toMatchObject({ cache: 'none' });
     await expect(createBrokerWorld({ secret }).issue()).rejects.toMatchObject({ type: 'credential-malformed' });
-  });
-
-  it('looks at the table each time that it is asked with a token that was refused, whatever memory has', async () => {
-    const store = createReferencePairStore();
-    const { issue, counts, clock } = createBrokerWorld({ store });
-    const { token } = await issue();
-    clock.now += 5_000;
-    const { token: successor, cache } = await issue({ refused: token.fingerprint });
-    expect([cache, counts.tokenRequests]).toEqual(['none', 2]);
-
-    const newer = exampleToken({ fingerprint: 'of another instance' });
-    store.change(ISSUE_REQUEST.pair, (record) => ({ ...record, token: newer }));
-    for (const refused of [token.fingerprint, successor.fingerprint]) {
-      expect(await issue({ refused })).toMatchObject({ cache: 'shared', token: newer });
-    }
   });
 });
