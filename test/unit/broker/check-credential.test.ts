@@ -48,16 +48,6 @@ describe('a check', () => {
     expect(await check()).not.toHaveProperty('credentialExpiry');
   });
 
-  it('looks at the version that Secrets Manager holds now, not at one that was read before', async () => {
-    const { clock, check, instance, surroundings, versions } = setUp();
-    await clock.run(instance.issue());
-    surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
-    await clock.advance(1);
-
-    expect(await check()).toMatchObject({ finding: 'accepted', version: 'v2', provenBy: 'request' });
-    expect(versions()).toEqual(['v1', 'v2']);
-  });
-
   it('reports that a version was rejected although an operator’s retry has ended its latch before the next look', async () => {
     const { check, shared, requests } = setUp({ accepted: new Set() });
     const { replace } = shared;
@@ -78,21 +68,6 @@ describe('a check', () => {
 
     expect(await check()).toMatchObject({ finding: 'secret-malformed', version: 'v2', detail: NO_JSON });
     expect(counts.secretReads).toBe(2);
-  });
-
-  it.each([
-    [exchange(429, {}, { 'retry-after': '60' }), 'throttled'],
-    [exchange(503, {}), 'unreachable'],
-    [exchange(404, {}), 'misconfigured'],
-    [exchange(200, { nothing: 'here' }), 'misconfigured'],
-  ] as const)('obeys the wait that a failure began, and says how long that is (%#: %s)', async (answer, finding) => {
-    const { check, clock, requests } = setUp({ answer: () => answer });
-    const retryAfterSeconds = finding === 'throttled' ? 60 : 1;
-    const first = { finding, retryAfterSeconds, ...(finding === 'throttled' && { cause: 'service' }) };
-    expect(await check()).toMatchObject({ ...first, provenBy: 'request', checkedAt: clock.now() });
-    await clock.advance(500);
-    expect(await check()).toMatchObject({ finding, version: 'v1', provenBy: 'pause', retryAfterSeconds });
-    expect(requests).toHaveLength(1);
   });
 
   it('names the cause of a 500 to a version that was never accepted, asked for and held, and of no other', async () => {

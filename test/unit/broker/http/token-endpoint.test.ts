@@ -92,7 +92,10 @@ describe('POST /check', () => {
     expect(await post({ ...PAIR, stage: 'AWSPENDING' }, { path })).toMatchObject({
       status: 200,
       headers: { ...NOT_KEPT, 'retry-after': '1' },
-      json: { stage: 'AWSPENDING', finding: 'throttled', cause: 'service', proven_by: 'request' },
+      json: {
+        ...{ stage: 'AWSPENDING', finding: 'throttled', cause: 'service', proven_by: 'request' },
+        checked_at: '2026-01-01T00:00:00.000Z',
+      },
     });
     const written = { operation: 'check', outcome: 'throttled', cause: 'service', pair: PAIR, credentialVersion: 'v1' };
     expect(audited).toEqual([expect.objectContaining(written)]);
