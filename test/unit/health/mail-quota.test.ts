@@ -4,7 +4,7 @@ import type { HealthRun } from '../../../functions/health/rules/run.ts';
 import { WARNING_METRICS } from '../../../functions/vocabulary.ts';
 import { ALARMS, type WatchedBroker } from '../../../lib/monitoring/alarms.ts';
 import { HOUR_MS, START } from '../../support/example.ts';
-import { about, checkedAs, clientsNamed, createHealthWorld, SERVICE, servicesNamed } from './health-world.ts';
+import { about, checkedAs, clientsNamed, createHealthWorld, SERVICE } from './health-world.ts';
 
 /**
  * SNS suspends an e-mail subscription above this rate, and deletes it after 48 hours.
@@ -47,12 +47,6 @@ it.each([10, 40])(
     expect(peakOf(sentAt) + REJECTED.length).toBeLessThan(SNS_LIMIT);
   },
 );
-
-it('a run sends at most four messages a second', async () => {
-  const { reject, sentAt } = createHealthWorld({ services: servicesNamed(30) });
-  expect(await reject()).toMatchObject({ sent: 30 });
-  expect(peakOf(sentAt)).toBe(4);
-});
 
 /** Returns the largest number of messages within any second. */
 function peakOf(times: readonly number[]): number {

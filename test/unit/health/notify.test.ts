@@ -141,13 +141,6 @@ describe('the memory', () => {
     expect([messages.length, memories.entries().size]).toEqual([1, 8]);
   });
 
-  it('takes a write whose answer was lost for that of another run, and no message is repeated', async () => {
-    const { tell, memories } = createHealthWorld();
-    const write: NotificationMemories['write'] = async (...given) => !(await memories.store.write(...given));
-    expect(await tell(rejected(7), { store: { ...memories.store, write } })).toMatchObject({ sent: 1, failures: [] });
-    expect(await tell(rejected(7))).toMatchObject({ sent: 0, unsent: 0 });
-  });
-
   it('is given up when another run overtakes every write, and the next notification repeats the message', async () => {
     const { tell, memories, messages } = createHealthWorld();
     const store = { ...memories.store, write: async () => false };
