@@ -127,10 +127,11 @@ describe('AWS credentials that have expired', () => {
     write(BASE.replaceAll('BASE', 'NEW'));
     answer(EXPIRED, goodAnswer(2));
     expect(await broker.token({ ...PAIR, client: 'globex' })).toMatchObject({ fingerprint: fingerprint(2) });
-    const signers = server.requests.map(({ headers }) => /Credential=(\w+)/.exec(headers.authorization ?? '')?.[1]);
-    expect(signers).toEqual(['AKIDBASE', 'AKIDBASE', 'AKIDNEW']);
+    write(BASE.replaceAll('BASE', 'NEWER'));
     answer(EXPIRED, goodAnswer(3));
     await expect(broker.whoami()).rejects.toMatchObject({ type: 'unexpected-answer' });
+    const signers = server.requests.map(({ headers }) => /Credential=AKID(\w+)/.exec(headers.authorization ?? '')?.[1]);
+    expect(signers).toEqual(['BASE', 'BASE', 'NEW', 'NEW', 'NEWER']);
   });
 
   it('fail the call when they have expired again, or are fixed, or nothing may be repeated', async () => {
