@@ -1,10 +1,14 @@
+import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
+import { AwsV4Signer } from 'aws4fetch';
 import { expect, it, onTestFinished } from 'vitest';
 import type { SigningKey } from '../../../functions/sigv4.ts';
 import { createTables } from '../../../local/aws/dynamodb.ts';
 import { createLogs } from '../../../local/aws/logs.ts';
 import { createSecrets } from '../../../local/aws/secrets-manager.ts';
 import { serveAws } from '../../../local/aws/server.ts';
+import { verifySigV4 } from '../../../local/function-url/sigv4.ts';
+import type { ReceivedRequest } from '../../../local/loopback.ts';
 import { sign } from '../../support/aws/signers.ts';
 import { EXAMPLE_KEY } from '../../support/processes/stand-ins.ts';
 import { send } from '../../support/requests.ts';
@@ -13,7 +17,7 @@ const READER = { ...EXAMPLE_KEY, accessKeyId: 'AKIDREADER' };
 const SESSION = { ...EXAMPLE_KEY, accessKeyId: 'ASIASESSION', sessionToken: 'session' };
 const KEYS = [READER, SESSION];
 
-/** What a good signature is, function-url.test.ts and sigv4.test.ts show. */
+/** What else a good signature is, function-url.test.ts shows. */
 it('the stand-ins let in what their keys have signed for the service, and refuse the rest as AWS does', async () => {
   const { url } = await start();
   const answerTo = async (headers: Readonly<Record<string, string>>, target = 'secretsmanager') => {
@@ -81,4 +85,52 @@ async function start() {
   const { url, close } = await serveAws(apis, { keys: KEYS });
   onTestFinished(close);
   return { url };
+}
+
+const DATE = new Date('2015-08-30T12:36:00Z');
+const SCOPE = { service: 'service', region: 'us-east-1' };
+const VERIFIER = { ...SCOPE, keys: [READER], now: () => DATE.getTime() };
+const REQUEST = { method: 'GET', path: '/', query: '', body: Buffer.of() };
+const HEADERS = { 'x-twice': 'one,other', 'x-text': 'undefined', 'x-bytes': 'à' };
+const TO_SIGN = { method: 'GET', url: 'http://example.com/', headers: HEADERS, body: '' };
+
+it.each<[what: string, change: (request: ReceivedRequest) => object]>([
+  [
+    'with the values of a repeated header in another order',
+    ({ headers }) => ({ headers: headers.map(([name, value]) => [name, value.replace('one,other', 'other,one')]) }),
+  ],
+  [
+    'without a signed header, whatever the header said',
+    ({ headers }) => ({ headers: headers.filter(([name]) => name !== 'x-text') }),
+  ],
+  ['with a parameter that signing libraries leave out', () => ({ query: 'X-Amz-Signature=x' })],
+])('a signature covers the bytes of a request, which is refused %s', async (_, change) => {
+  const signed = await sign('@smithy/signature-v4', TO_SIGN, READER, DATE, SCOPE);
+  const headers = Object.entries(signed).map(([name, value]) => {
+    return [name, Buffer.from(value, 'utf8').toString('latin1')] as const;
+  });
+  const request = { ...REQUEST, headers };
+  expect(verifySigV4(request, VERIFIER)).toBe(READER);
+  expect(() => verifySigV4({ ...request, ...change(request) }, VERIFIER)).toThrow('does not match');
+});
+
+it('a body that is not the one of x-amz-content-sha256 is refused, even if the signature fits the body', async () => {
+  const claims = async (bodyHash: string): Promise<ReceivedRequest> => {
+    const headers = { 'x-amz-content-sha256': bodyHash };
+    const when = { datetime: '20150830T123600Z', url: TO_SIGN.url };
+    const signed = await new HonestSigner({ ...READER, ...SCOPE, ...when, headers }).sign();
+    return { ...REQUEST, headers: [...signed.headers, ['host', 'example.com']] };
+  };
+  expect(verifySigV4(await claims(NO_BODY), VERIFIER)).toBe(READER);
+  const lie = await claims('UNSIGNED-PAYLOAD');
+  expect(() => verifySigV4(lie, VERIFIER)).toThrow('does not match');
+});
+
+const NO_BODY = createHash('sha256').digest('hex');
+
+/** Signs the real hash of the body; other signers take the hash from the header. */
+class HonestSigner extends AwsV4Signer {
+  override async hexBodyHash(): Promise<string> {
+    return NO_BODY;
+  }
 }
