@@ -87,7 +87,7 @@ describe('npm run deploy, diff and bootstrap', () => {
       'with an empty variable for it',
       'deploy dev',
       1,
-      /^error: TOKEN_BROKER_ENVIRONMENTS_FILE: The name .* is empty /,
+      /^error: TOKEN_BROKER_ENVIRONMENTS_FILE: The name .* is empty: /,
       { TOKEN_BROKER_ENVIRONMENTS_FILE: '' },
     ],
     ['with a mistyped --settings', 'diff dev --setings other.ts', 2, MISTYPED],
