@@ -1,7 +1,7 @@
 import type { CheckCause, Finding, ProvenBy, SecretStage } from '../vocabulary.ts';
 import { credentialExpiry, parseCredential } from './credential/credential.ts';
 import { type SecretVersion, secretProblem } from './credential/secret.ts';
-import type { createAcquireToken } from './pair/acquire-token.ts';
+import { acquireToken, type Dependencies } from './pair/acquire-token.ts';
 import { type Call, isTrial } from './pair/call.ts';
 import { goneProblem } from './pair/choose-version.ts';
 import type { Step, View } from './pair/decision.ts';
@@ -32,32 +32,29 @@ export interface CheckResult {
   readonly retryAfterSeconds?: number | undefined;
 }
 
-interface Dependencies {
-  readonly acquireToken: ReturnType<typeof createAcquireToken>;
-  /** The time for which a token that traffic obtained proves its credential. */
-  readonly provenForMs: number;
-  readonly now: () => number;
-}
-
 /**
  * Checks whether a version of a client's credential works, by the rules of every token request. Publishes the token of
  * the current version. Withdraws the living token when the secret is gone.
  *
+ * @param provenForMs the time for which a token that traffic obtained proves its credential
  * @throws Problem only when the broker itself cannot answer: `secrets-unavailable`, `token-endpoint-timeout`, …
  */
-export function createCheckCredential({ acquireToken, provenForMs, now }: Dependencies) {
-  return async (call: Call): Promise<CheckResult> => {
-    const acquired = await acquireToken(call, (view) => decideCheck(view, call, provenForMs, now()));
-    if (acquired.kind === 'answer') return acquired.answer;
-    const { version } = acquired;
-    if (acquired.kind === 'token') {
-      const cause = call.trace.warnings.has('lifetime-cut') ? 'lifetime-cut' : undefined;
-      return withExpiry({ ...accepted(acquired.token, 'request'), cause }, version, call);
-    }
-    const { retryAfterSeconds } = acquired.problem;
-    const found = { ...withCause(acquired.problem), version: version.versionId, checkedAt: now(), retryAfterSeconds };
-    return withExpiry({ ...found, provenBy: 'request' }, version, call);
-  };
+export async function checkCredential(
+  dependencies: Dependencies,
+  call: Call,
+  provenForMs: number,
+): Promise<CheckResult> {
+  const { now } = dependencies;
+  const acquired = await acquireToken(dependencies, call, (view) => decideCheck(view, call, provenForMs, now()));
+  if (acquired.kind === 'answer') return acquired.answer;
+  const { version } = acquired;
+  if (acquired.kind === 'token') {
+    const cause = call.trace.warnings.has('lifetime-cut') ? 'lifetime-cut' : undefined;
+    return withExpiry({ ...accepted(acquired.token, 'request'), cause }, version, call);
+  }
+  const { retryAfterSeconds } = acquired.problem;
+  const found = { ...withCause(acquired.problem), version: version.versionId, checkedAt: now(), retryAfterSeconds };
+  return withExpiry({ ...found, provenBy: 'request' }, version, call);
 }
 
 /** Decides one step of a check. Sends a token request only when the record and the secret do not answer. */

@@ -1,7 +1,7 @@
 import type { Trace } from './audit.ts';
 import { accessDenied, type Caller, isAllowed, type Operation, type RulesOf } from './authorize.ts';
-import { type CheckRequest, type CheckResult, createCheckCredential } from './check-credential.ts';
-import { createAcquireToken } from './pair/acquire-token.ts';
+import { type CheckRequest, type CheckResult, checkCredential } from './check-credential.ts';
+import { type Dependencies as AcquireDependencies, acquireToken } from './pair/acquire-token.ts';
 import type { Call } from './pair/call.ts';
 import { decideIssue, type Issue, type IssueRequest } from './pair/decision.ts';
 import { PairMemory } from './pair/memory.ts';
@@ -10,7 +10,7 @@ import type { Service } from './service.ts';
 
 export type TokenBroker = ReturnType<typeof createTokenBroker>;
 
-interface Dependencies extends Omit<Parameters<typeof createAcquireToken>[0], 'memory'> {
+interface Dependencies extends Omit<AcquireDependencies, 'memory'> {
   readonly services: Readonly<Record<ServiceName, Service>>;
   readonly rulesOf: RulesOf;
   /** Digests the settings that change a service's token requests. Releases that differ in them have separate holds. */
@@ -25,8 +25,7 @@ interface Dependencies extends Omit<Parameters<typeof createAcquireToken>[0], 'm
 export function createTokenBroker(dependencies: Dependencies) {
   const { services, rulesOf, settingsDigest, provenForMs, now } = dependencies;
   const memory = new PairMemory(now);
-  const acquireToken = createAcquireToken({ ...dependencies, memory });
-  const checkCredential = createCheckCredential({ acquireToken, provenForMs, now });
+  const tools = { ...dependencies, memory };
   const isOnlyService = Object.keys(services).length === 1;
   const settings = new Map(
     Object.entries(services).map(([name, service]) => {
@@ -43,7 +42,7 @@ export function createTokenBroker(dependencies: Dependencies) {
       const record = refused === undefined ? memory.trusted(pair) : undefined;
       const known = record && decideIssue({ record, cache: 'memory', leaseIsOver: true }, call, request, now());
       if (known?.kind === 'answer') return known.answer;
-      const acquired = await acquireToken(call, (view) => decideIssue(view, call, request, now()));
+      const acquired = await acquireToken(tools, call, (view) => decideIssue(view, call, request, now()));
       if (acquired.kind === 'failed') throw acquired.problem;
       return acquired.kind === 'token' ? { token: acquired.token, cache: 'none' } : acquired.answer;
     },
@@ -51,7 +50,7 @@ export function createTokenBroker(dependencies: Dependencies) {
     /** Reports whether the credential of a pair works. @throws Problem `access-denied`, or why there is no finding */
     async check(caller: Caller, request: CheckRequest, deadline: number, trace: Trace): Promise<CheckResult> {
       const call = authorize(caller, 'check', request.pair, deadline, trace);
-      return checkCredential({ ...call, stage: request.stage });
+      return checkCredential(tools, { ...call, stage: request.stage }, provenForMs);
     },
   };
 

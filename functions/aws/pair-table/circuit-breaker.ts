@@ -21,29 +21,22 @@ export function createCircuitBreaker(
   { timeoutMs = TIMEOUT_MS, limitTime = withTimeLimit }: StoreLimits = {},
 ): CircuitBreaker {
   let failures = 0;
-  let last = { at: 0, message: '', cause: '' as unknown };
+  let last = { at: 0, reason: '', cause: '' as unknown };
 
   return async (terms, call) => {
     const leftMs = terms.deadline - now();
     if (failures < MAX_FAILURES || terms.settles) return attempt(leftMs, call);
-    const probe = startProbe(leftMs, call);
+    const { at, reason, cause } = last;
+    // The circuit stays open for all other calls. A call without the time for an answer would find out nothing.
+    if (isWithin(OPEN_MS, at, now()) || leftMs < timeoutMs) {
+      throw new StoreUnavailable('lasting', reason, cause, at + OPEN_MS - now());
+    }
+    last = { at: now(), reason, cause };
     // An outage opens the circuits of all instances at once. If each probe kept its caller, calls would pile up.
-    return limitTime(PROBE_WAIT_MS, () => probe).catch((error: unknown) => {
+    return limitTime(PROBE_WAIT_MS, () => attempt(leftMs, call)).catch((error: unknown) => {
       throw failureOf(error);
     });
   };
-
-  /** Lets a call probe the table. The circuit stays open for all others. @throws StoreUnavailable in place of it */
-  function startProbe<Answer>(leftMs: number, call: SignalledCall<Answer>): Promise<Answer> {
-    const { at, message, cause } = last;
-    const startedAt = now();
-    // A call without the time for an answer would find out nothing.
-    if (isWithin(OPEN_MS, at, startedAt) || leftMs < timeoutMs) {
-      throw new StoreUnavailable('lasting', message, { retryMs: at + OPEN_MS - startedAt, cause });
-    }
-    last = { at: startedAt, message, cause };
-    return attempt(leftMs, call);
-  }
 
   async function attempt<Answer>(leftMs: number, call: SignalledCall<Answer>): Promise<Answer> {
     const startedAt = now();
@@ -57,7 +50,7 @@ export function createCircuitBreaker(
       if (failure.kind === 'busy') failures = 0;
       else if (!isCutOff) {
         failures += 1;
-        last = { at: startedAt, message: failure.message, cause: failure.cause };
+        last = { at: startedAt, reason: failure.reason, cause: failure.cause };
       }
       throw failure;
     }
@@ -66,10 +59,10 @@ export function createCircuitBreaker(
   function failureOf(error: unknown): StoreUnavailable {
     if (error instanceof StoreUnavailable) return error;
     const cause = causeWord(error);
-    if (isThrottled(error)) return new StoreUnavailable('busy', 'DynamoDB throttles the table', { cause });
-    if (!isDefinitive(error)) return new StoreUnavailable('silent', 'DynamoDB does not answer', { cause });
-    const message = `DynamoDB refuses dynamodb:${operation} (${cause})`;
-    return new StoreUnavailable('lasting', message, { cause: `${operation} ${cause}` });
+    if (isThrottled(error)) return new StoreUnavailable('busy', 'DynamoDB throttles the table', cause);
+    if (!isDefinitive(error)) return new StoreUnavailable('silent', 'DynamoDB does not answer', cause);
+    const reason = `DynamoDB refuses dynamodb:${operation} (${cause})`;
+    return new StoreUnavailable('lasting', reason, `${operation} ${cause}`);
   }
 }
 

@@ -109,7 +109,7 @@ export function createPairTable(dependencies: Dependencies) {
 
 /** Without its key the table is no table: an instance could neither open nor publish a token. */
 function noSealingKey(): StoreUnavailable {
-  return new StoreUnavailable('lasting', 'its sealing key cannot be read', { cause: 'no-sealing-key' });
+  return new StoreUnavailable('lasting', 'its sealing key cannot be read', 'no-sealing-key');
 }
 
 /** Returns a random tag, so that no tag recurs after an item was deleted or restored. */

@@ -4,9 +4,7 @@ import type { Credential } from '../credential/credential.ts';
 import type { SecretVersion } from '../credential/secret.ts';
 import type { Pair } from '../pair.ts';
 import type { Service } from '../service.ts';
-import type { watch } from './deadlines.ts';
-import type { PairRecord, Rejection } from './record.ts';
-import type { StoreUnavailable } from './store.ts';
+import type { PairRecord } from './record.ts';
 
 /** One call of a caller about a pair. */
 export interface Call {
@@ -39,24 +37,4 @@ export interface LeasedRequest {
   /** The request replaces the record's token, which the service has refused. */
   readonly forced: boolean;
   readonly timeoutMs: number;
-}
-
-/** The state of one run of the loop. */
-export type Progress = ReturnType<typeof startProgress>;
-
-export function startProgress(call: Call, now: number) {
-  return {
-    call,
-    /** The lease of another call, as this call has watched it. */
-    watched: undefined as ReturnType<typeof watch>,
-    /** Every lease that this call asked for. A write without an answer may still arrive. `undefined`: it is used. */
-    unconfirmed: new Map<string, LeasedRequest | undefined>(),
-    /** The versions that this call has sent. It sends no version twice. */
-    sent: new Map<string, Rejection>(),
-    /** Readings of the secret that are older than this do not count. */
-    readSince: call.stage === undefined ? -Infinity : now,
-    /** The last failed call of the table, until a write is answered, or a read after which nothing is to be written. */
-    failure: undefined as StoreUnavailable | undefined,
-    polls: 0,
-  };
 }

@@ -1,16 +1,8 @@
-import { type SecretStage, secretName } from '../../vocabulary.ts';
 import { type Credential, dependsOnEncoding, namesService, parseCredential } from '../credential/credential.ts';
-import {
-  type SecretCache,
-  type SecretReading,
-  type SecretVersion,
-  type StagedVersions,
-  secretProblem,
-} from '../credential/secret.ts';
+import { type SecretVersion, type StagedVersions, secretProblem } from '../credential/secret.ts';
 import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { Call } from './call.ts';
-import type { PairMemory } from './memory.ts';
 import { holdKey, isLatched, isProven, type PairRecord, waitProblem } from './record.ts';
 
 /** Chooses the first candidate that is not latched, even if it is held. @throws Problem why no version may be sent */
@@ -61,37 +53,3 @@ export function goneProblem({ servicesFrom, name }: StagedVersions, { client, se
   const advice = `An operator must add it to "services" if ${client} has a credential for it.`;
   return new Problem('credential-missing', `The secret "${name}" does not name the service ${service}. ${advice}`);
 }
-
-export interface SecretSource {
-  /** Part of every secret's name. */
-  readonly environment: string;
-  readonly secrets: SecretCache;
-  readonly memory: PairMemory;
-  readonly now: () => number;
-}
-
-/**
- * Reads AWSCURRENT, and AWSPREVIOUS while AWSCURRENT is latched. A check reads the stage that it asks for. A stop makes
- * memory forget the client's tokens.
- */
-export async function readVersions(
-  { environment, secrets, memory, now }: SecretSource,
-  call: Call,
-  { rejected }: PairRecord,
-  bounds: { readonly readSince: number; readonly acceptsSilence?: boolean },
-): Promise<StagedVersions> {
-  const { pair, stage = 'AWSCURRENT', deadline, trace } = call;
-  const read = (one: SecretStage) => secrets.read(pair.client, one, { ...bounds, deadline });
-  const asked = await read(stage);
-  const version = asked.outcome === 'found' ? asked.secret.versionId : '';
-  const needsPrevious = call.stage === undefined && isLatched(rejected.get(version), now());
-  const candidates = needsPrevious ? ([asked, await read('AWSPREVIOUS')] as const) : ([asked] as const);
-  // The current version decides which services may receive the previous one.
-  const servicesFrom = stage === 'AWSPREVIOUS' ? await read('AWSCURRENT') : asked;
-  if (stage !== 'AWSPENDING' && STOPS.has(servicesFrom.outcome)) memory.dropTokens(pair.client);
-  if (candidates.some((one) => one.outcome === 'found' && one.isStale)) trace.warnings.add('secret-stale');
-  return { name: secretName(environment, pair.client), stage, servicesFrom, candidates };
-}
-
-/** "Denied" is not among them: a release with a broken role must not forget tokens. */
-const STOPS: ReadonlySet<SecretReading['outcome']> = new Set(['stopped', 'missing', 'deleted']);

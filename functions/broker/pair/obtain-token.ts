@@ -14,11 +14,7 @@ export type Obtained =
   | { readonly outcome: 'held' | 'failed'; readonly problem: Problem; readonly isUnheard?: boolean | undefined };
 
 /** Makes one token request for a pair. The calling code holds the lease. */
-export type ObtainToken = (
-  call: Pick<Call, 'pair' | 'service' | 'trace'>,
-  request: Pick<LeasedRequest, 'version' | 'credential' | 'record' | 'forced'>,
-  deadline: number,
-) => Promise<Obtained>;
+export type ObtainToken = (call: Call, request: LeasedRequest, deadline: number) => Promise<Obtained>;
 
 interface Dependencies {
   readonly requestToken: RequestToken;
@@ -47,11 +43,9 @@ export function createObtainToken({ requestToken, fingerprint, random, now }: De
     return { outcome: 'failed', problem: new Problem('token-endpoint-timeout', late) };
   };
 
-  function read(
-    { pair, service, trace }: Parameters<ObtainToken>[0],
-    { version, credential, record, forced }: Parameters<ObtainToken>[1],
-    { response, ...times }: TokenExchange,
-  ): Obtained {
+  function read({ pair, service, trace }: Call, request: LeasedRequest, exchange: TokenExchange): Obtained {
+    const { version, credential, record, forced } = request;
+    const { response, ...times } = exchange;
     const reading = readTokenResponse(response, times, service, credential);
     if (reading.outcome !== 'token') {
       const { lapsed, ...refusal } = reading;

@@ -28,31 +28,25 @@ export interface TaggedRecord {
 }
 
 /**
- * The store did not do what it was asked for. A `replace` may have happened, or may still happen, unless the failure is
- * lasting. The message names the failure and contains no data. `cause` is a word for the log.
+ * The store did not do what it was asked for: the problem of a call that needs it. A `replace` may have happened, or
+ * may still happen, unless the failure is lasting. `reason` names the failure and contains no data. `cause` is a word
+ * for the log.
  */
-export class StoreUnavailable extends Error {
-  override readonly name = 'StoreUnavailable';
+export class StoreUnavailable extends Problem {
   /**
    * `silent`: no usable answer in time. `busy`: the call was throttled. `lasting`: another call would fail too, because
    * the circuit is open, the store refuses the call, or the sealing key is missing.
    */
   readonly kind: 'silent' | 'busy' | 'lasting';
-  /** Milliseconds until another call is made, if that is known. */
-  readonly retryMs: number;
+  readonly reason: string;
 
-  constructor(kind: StoreUnavailable['kind'], message: string, options: { retryMs?: number; cause?: unknown } = {}) {
-    super(message, options);
+  /** @param retryMs milliseconds until another call is made, if that is known */
+  constructor(kind: StoreUnavailable['kind'], reason: string, cause?: unknown, retryMs = 0) {
+    const retryAfterSeconds = Math.max(MIN_RETRY_S, Math.ceil(retryMs / 1_000));
+    super('table-unavailable', `The broker cannot reach its table: ${reason}.`, { retryAfterSeconds, cause });
     this.kind = kind;
-    this.retryMs = options.retryMs ?? 0;
+    this.reason = reason;
   }
-}
-
-/** Returns the problem of a call that needs the table. */
-export function tableProblem({ message, retryMs, cause }: StoreUnavailable): Problem {
-  const retryAfterSeconds = Math.max(MIN_RETRY_S, Math.ceil(retryMs / 1_000));
-  const detail = `The broker cannot reach its table: ${message}.`;
-  return new Problem('table-unavailable', detail, { retryAfterSeconds, cause });
 }
 
 /** Waiting calls hold the function's concurrency, so callers should come back later. */

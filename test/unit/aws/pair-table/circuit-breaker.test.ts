@@ -37,8 +37,10 @@ describe('the circuit', () => {
     const call = vi.fn(answering);
     for (const failures of [3, 1]) {
       await fail(failures);
-      await pass(9_999);
-      await expect(breaker(CALL, call)).rejects.toMatchObject({ ...LASTING, retryMs: 1 });
+      await pass(1_001);
+      await expect(breaker(CALL, call)).rejects.toMatchObject({ ...LASTING, retryAfterSeconds: 9 });
+      await pass(8_998);
+      await expect(breaker(CALL, call)).rejects.toMatchObject(LASTING);
       await pass(1);
     }
     expect(call).not.toHaveBeenCalled();
@@ -123,8 +125,8 @@ describe('the circuit', () => {
 
   it('is opened by refusals, each of which lasts, and names the right that is missing', async () => {
     const { breaker } = start();
-    const message = 'DynamoDB refuses dynamodb:UpdateItem (AccessDeniedException)';
-    const refused = { kind: 'lasting', message, cause: 'UpdateItem AccessDeniedException' };
+    const reason = 'DynamoDB refuses dynamodb:UpdateItem (AccessDeniedException)';
+    const refused = { kind: 'lasting', reason, cause: 'UpdateItem AccessDeniedException' };
     for (let n = 0; n < 3; n++) await expect(breaker(CALL, attempts('refused'))).rejects.toMatchObject(refused);
     await expect(breaker(CALL, answering)).rejects.toMatchObject(refused);
   });

@@ -71,7 +71,7 @@ it.each([
 ] as const)('says in a word, and in time, why the store is unavailable: %s', async (fault, kind, ofRead, ofWrite) => {
   const { store, pair, endpoint } = await connect(fault === 'hang' ? { callMs: 20 } : {});
   endpoint.failWith(fault);
-  const unavailable = (cause: string) => ({ name: 'StoreUnavailable', kind, cause });
+  const unavailable = (cause: string) => ({ type: 'table-unavailable', kind, cause });
   await expect(store.read(pair, IN_TIME)).rejects.toMatchObject(unavailable(ofRead));
   await expect(store.replace(pair, NOTHING, fullRecord(), IN_TIME)).rejects.toMatchObject(unavailable(ofWrite));
 });
@@ -82,7 +82,7 @@ it.each([
 ])('takes no record from an answer about %s', async (_what, Item) => {
   const { store, pair, endpoint } = await connect();
   endpoint.failWith((response) => response.end(JSON.stringify({ Item })));
-  await expect(store.read(pair, IN_TIME)).rejects.toMatchObject({ name: 'StoreUnavailable', cause: 'TypeError' });
+  await expect(store.read(pair, IN_TIME)).rejects.toMatchObject({ type: 'table-unavailable', cause: 'TypeError' });
 });
 
 it('has a circuit for reads and one for writes, which calls that settle an outcome ignore', async () => {
@@ -206,7 +206,7 @@ it('is no table without its sealing key: it neither reads nor publishes, and nam
   const { write, record } = await connect({}, pair);
   await write({ token: undefined });
   const before = await item();
-  const noKey = { name: 'StoreUnavailable', kind: 'lasting', cause: 'no-sealing-key' };
+  const noKey = { type: 'table-unavailable', kind: 'lasting', cause: 'no-sealing-key' };
   await expect(store.read(pair, IN_TIME)).rejects.toMatchObject(noKey);
   const seen = { record: await record(), tag: before.tag?.S };
   await expect(store.replace(pair, seen, fullRecord(), IN_TIME)).rejects.toMatchObject(noKey);

@@ -15,7 +15,7 @@ import type { RequestToken } from '../../../../functions/broker/token-request/to
 import type { ProblemType } from '../../../../functions/vocabulary.ts';
 import { exchange, ISSUE_REQUEST } from '../../../support/broker-world.ts';
 import { exampleService, HOUR_MS, SECOND_MS, START } from '../../../support/example.ts';
-import { exampleToken } from '../../../support/pair/pair-examples.ts';
+import { exampleCall, exampleToken } from '../../../support/pair/pair-examples.ts';
 
 const { pair } = ISSUE_REQUEST;
 const text = new Redacted('{"client_id":"id","secret":"password"}');
@@ -42,13 +42,14 @@ async function renew({ status = 200, members = tokenFor('new', 600), latencyMs =
     random: () => 0.5,
     now: () => receivedAt,
   });
-  const attempt = {
+  const request = {
+    ...{ lease: { id: 'mine', until: START }, holdKey: 'v2', timeoutMs: 4_000 },
     version: { versionId: 'v2', stage: 'AWSCURRENT', text },
     credential: parseCredential(text, pair.service, { ...service, isOnlyService: true }),
     record: { ...EMPTY_RECORD, ...changes.record },
     forced: changes.forced ?? false,
   } as const;
-  const renewal = await renewToken({ pair, service, trace }, attempt, START + 5_000);
+  const renewal = await renewToken(exampleCall({ service, trace }), request, START + 5_000);
   return { renewal, trace };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { IssueRequest } from '../../../../functions/broker/pair/decision.ts';
 import type { PairRecord } from '../../../../functions/broker/pair/record.ts';
-import { type PairStore, StoreUnavailable, tableProblem } from '../../../../functions/broker/pair/store.ts';
+import { type PairStore, StoreUnavailable } from '../../../../functions/broker/pair/store.ts';
 import type { SecretStage } from '../../../../functions/vocabulary.ts';
 import { found, SECRETS_DOWN, SETTINGS_DIGEST } from '../../../support/broker-world.ts';
 import { MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
@@ -139,7 +139,7 @@ describe('a call that needs the table', () => {
     [8_500, 9],
     [0, 5],
   ])('hears what the matter is, and when to come back: %s ms later', (retryMs, retryAfterSeconds) => {
-    const problem = tableProblem(new StoreUnavailable('lasting', 'it is not there', { retryMs, cause: 'why' }));
+    const problem = new StoreUnavailable('lasting', 'it is not there', 'why', retryMs);
     const detail = 'The broker cannot reach its table: it is not there.';
     expect(problem).toMatchObject({ type: 'table-unavailable', detail, retryAfterSeconds, cause: 'why' });
   });
