@@ -4,7 +4,7 @@ import { type CheckRequest, type CheckResult, checkCredential } from './check-cr
 import { type Dependencies as AcquireDependencies, acquireToken } from './pair/acquire-token.ts';
 import type { Call } from './pair/call.ts';
 import { decideIssue, type Issue, type IssueRequest } from './pair/decision.ts';
-import { PairMemory } from './pair/memory.ts';
+import { createPairMemory } from './pair/memory.ts';
 import type { Pair, ServiceName } from './pair.ts';
 import type { Service } from './service.ts';
 
@@ -24,7 +24,7 @@ interface Dependencies extends Omit<AcquireDependencies, 'memory'> {
  */
 export function createTokenBroker(dependencies: Dependencies) {
   const { services, rulesOf, settingsDigest, provenForMs, now } = dependencies;
-  const memory = new PairMemory(now);
+  const memory = createPairMemory(now);
   const tools = { ...dependencies, memory };
   const isOnlyService = Object.keys(services).length === 1;
   const settings = new Map(

@@ -190,16 +190,17 @@ export async function onServer(server: { readonly url: string; readonly close: (
   // Each call has a circuit of its own: a failure in one test does not open it for the next.
   const breaker: CircuitBreaker = (terms, call) =>
     createCircuitBreaker('UpdateItem', () => START, { timeoutMs: 10_000 })(terms, call);
-  const { store, direct, endpoint, close } = await connectPairTable(server.url, { breaker });
-  const { signal } = new AbortController();
+  const { store, admin, clock, direct, endpoint, close } = await connectPairTable(server.url, { breaker });
+  // The lease of a record has ended, so the end of a stop does not wait for it.
+  clock.now += 60_000;
   return {
     store,
     loseAnswers: (isLosing) => {
       endpoint.failWith(isLosing ? 'lost-answer' : undefined);
       onTestFinished(() => endpoint.failWith(undefined));
     },
-    disable: (pair) => store.disable(pair, signal),
-    enable: (pair) => store.enable(pair, signal),
+    disable: async (pair) => void (await admin.disable(pair)),
+    enable: (pair) => admin.enable(pair, () => undefined),
     async deleteItem(pair) {
       await direct.send(new DeleteItemCommand({ TableName: TABLE, Key: { pair: { S: pairKey(pair) } } }));
     },

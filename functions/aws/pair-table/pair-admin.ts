@@ -2,9 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DynamoDB, GetItemInput, UpdateItemInput } from '@aws-sdk/client-dynamodb';
 import type { PairRecord } from '../../broker/pair/record.ts';
 import { cleared } from '../../broker/pair/transitions.ts';
-import type { Pair } from '../../broker/pair.ts';
+import { type Pair, pairKey } from '../../broker/pair.ts';
+import { forgetAt, json } from '../attributes.ts';
+import { isConditionFailed } from '../calls.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
-import { createPairTable } from './table.ts';
+import { createPairTable, newTag } from './table.ts';
 
 /** Reads and changes the records of pairs without the sealing key. Every change is idempotent. */
 export type PairAdmin = ReturnType<typeof createPairAdmin>;
@@ -15,17 +17,26 @@ export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSign
   // No circuit breaker: the SDK has its own limits, and its errors contain more.
   const breaker: CircuitBreaker = (_terms, call) => call(abortSignal);
   const table = createPairTable({ dynamodb: { getItem, updateItem }, tableName, now, breakerFor: () => breaker });
+  // The writes of a stop are idempotent and require no tag: a stop must not lose a race or depend on the record.
+  const update = (pair: Pair, input: Partial<UpdateItemInput>) =>
+    updateItem({ TableName: tableName, Key: { pair: { S: pairKey(pair) } }, ...input });
   return {
     read: async (pair: Pair) => (await table.read(pair, IN_TIME)).record,
     /** Returns since when the pair was disabled before, if known. The stop does not wait for a read that fails. */
     async disable(pair: Pair): Promise<number | undefined> {
       const startedAt = now();
+      const UpdateExpression = 'SET disabled = if_not_exists(disabled, :disabled), tag = :tag REMOVE forgetAt';
+      const ExpressionAttributeValues = { ':disabled': json({ since: startedAt }), ':tag': { S: newTag() } };
+      const stop = { UpdateExpression, ExpressionAttributeValues };
       const reading = table.read(pair, IN_TIME).catch(() => undefined);
-      const [seen] = await Promise.all([reading, table.disable(pair, abortSignal)]);
+      const [seen] = await Promise.all([reading, update(pair, stop)]);
       const since = seen?.record.disabled?.since || startedAt;
       return since < startedAt ? since : undefined;
     },
-    /** Ends a stop, and removes the token from before it. Waits for a request under way, which no other may join. */
+    /**
+     * Ends a stop, and removes the token from before it, with the lease, so that no request from before the stop can
+     * publish its token. Waits for a request under way, which no other may join.
+     */
     async enable(pair: Pair, onWait: (ms: number) => void): Promise<undefined> {
       const { disabled, lease } = (await table.read(pair, IN_TIME)).record;
       if (disabled === undefined) return;
@@ -34,7 +45,17 @@ export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSign
         onWait(leftMs);
         await sleep(leftMs, undefined, { signal: abortSignal });
       }
-      await table.enable(pair, abortSignal);
+      // The date next to a latch is not a number, so that the item does not expire.
+      const set = 'SET forgetAt = if_not_exists(rejected, :forgetAt), tag = :tag';
+      const UpdateExpression = `${set} REMOVE disabled, lease, sealed, #token`;
+      const ConditionExpression = 'attribute_exists(disabled)';
+      const ExpressionAttributeNames = { '#token': 'token' };
+      const ExpressionAttributeValues = { ':forgetAt': forgetAt(now()), ':tag': { S: newTag() } };
+      const input = { UpdateExpression, ConditionExpression, ExpressionAttributeNames, ExpressionAttributeValues };
+      await update(pair, input).catch((error: unknown) => {
+        // Another operator has ended the stop.
+        if (!isConditionFailed(error)) throw error;
+      });
     },
     /** Removes holds and the pause of a pair, and its latches unless kept. Returns the previous record. */
     async clear(pair: Pair, keepsLatches = false): Promise<PairRecord> {

@@ -3,7 +3,7 @@ import type { UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
 import type { PairRecord } from '../../broker/pair/record.ts';
 import { type CallTerms, StoreUnavailable, type TaggedRecord } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
-import { forgetAt, json, text } from '../attributes.ts';
+import { text } from '../attributes.ts';
 import { isConditionFailed, withRetry } from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
@@ -44,25 +44,6 @@ export function createPairTable(dependencies: Dependencies) {
       const input = updateInput({ ...memberAttributes(next, now()), ...token, tag: { S: tag } }, seen.tag);
       const isWritten = await writes(terms, (signal) => update(pair, input, signal));
       return isWritten ? { record: { ...next, disabled: seen.record.disabled }, tag } : undefined;
-    },
-
-    // The operators' two writes are idempotent and require no tag: a stop must not lose a race or depend on the record.
-    async disable(pair: Pair, abortSignal: AbortSignal): Promise<void> {
-      const UpdateExpression = 'SET disabled = if_not_exists(disabled, :disabled), tag = :tag REMOVE forgetAt';
-      const ExpressionAttributeValues = { ':disabled': json({ since: now() }), ':tag': { S: newTag() } };
-      await update(pair, { UpdateExpression, ExpressionAttributeValues }, abortSignal);
-    },
-
-    /** Takes the lease away with the token, so that no request from before the stop can publish its token. */
-    async enable(pair: Pair, abortSignal: AbortSignal): Promise<void> {
-      // The date next to a latch is not a number, so that the item does not expire.
-      const set = 'SET forgetAt = if_not_exists(rejected, :forgetAt), tag = :tag';
-      const UpdateExpression = `${set} REMOVE disabled, lease, sealed, #token`;
-      const ConditionExpression = 'attribute_exists(disabled)';
-      const ExpressionAttributeNames = { '#token': 'token' };
-      const ExpressionAttributeValues = { ':forgetAt': forgetAt(now()), ':tag': { S: newTag() } };
-      const input = { UpdateExpression, ConditionExpression, ExpressionAttributeNames, ExpressionAttributeValues };
-      await update(pair, input, abortSignal);
     },
   };
 
@@ -113,7 +94,7 @@ function noSealingKey(): StoreUnavailable {
 }
 
 /** Returns a random tag, so that no tag recurs after an item was deleted or restored. */
-const newTag = () => randomBytes(16).toString('base64url');
+export const newTag = () => randomBytes(16).toString('base64url');
 
 /** Returns a compare-and-set on the tag. It also succeeds on the new tag, because then it is a repetition. */
 function updateInput(attributes: Partial<Item>, seenTag: string | undefined) {

@@ -76,7 +76,15 @@ export async function acquireToken<Answer>(
     const confirmed = unconfirmed.get(seen.record.lease?.id ?? '');
     if (confirmed && !seen.record.disabled) return sendRequest(seen, confirmed);
 
-    const view = await look(seen);
+    const { lease, attemptedAt } = seen.record;
+    watched = watch(watched, unconfirmed.has(lease?.id ?? '') ? undefined : lease, leaseMs(service), now());
+    const at = now();
+    const leaseIsOver = (watched?.until ?? 0) <= at;
+    const lastAttemptAt = Math.max(attemptedAt, memory.last(pair).attemptedAt);
+    const record = withSent({ ...seen.record, attemptedAt: lastAttemptAt });
+    // A check sends the version that it decides on, so it reads the secret after the look, unless it must wait.
+    const versions = stage && (await readVersions(record, leaseIsOver ? at : readSince));
+    const view: TableView = { seen, at, record, cache: 'shared', versions, leaseIsOver };
     const step = decide(view);
     switch (step.kind) {
       case 'answer':
@@ -93,19 +101,6 @@ export async function acquireToken<Answer>(
       case 'renew':
         return renew(view, step);
     }
-  }
-
-  /** Returns everything that is known about the record that the table returned. */
-  async function look(seen: TaggedRecord): Promise<TableView> {
-    const { lease } = seen.record;
-    watched = watch(watched, unconfirmed.has(lease?.id ?? '') ? undefined : lease, leaseMs(service), now());
-    const at = now();
-    const leaseIsOver = (watched?.until ?? 0) <= at;
-    const attemptedAt = Math.max(seen.record.attemptedAt, memory.last(pair).attemptedAt);
-    const record = withSent({ ...seen.record, attemptedAt });
-    // A check sends the version that it decides on, so it reads the secret after the look, unless it must wait.
-    const versions = stage && (await readVersions(record, leaseIsOver ? at : readSince));
-    return { seen, at, record, cache: 'shared', versions, leaseIsOver };
   }
 
   /** Counts each version that this call has sent as latched. The table may confirm a write and forget it. */
@@ -188,14 +183,13 @@ export async function acquireToken<Answer>(
     const { versionId: version } = chosen.version;
     const lease = { id: uniqueId(), until: now() + leaseMs(service) };
     const forced = step.kind === 'request' && step.forced;
-    const next = leased(seen.record, lease, { version, forced, isCheck: stage !== undefined }, now());
     // A renewal usually has one second. Many services take longer to reject, and an unheard rejection is not
     // counted. So a version that is not proven, or whose last request brought no answer, has the whole time.
     const isQuick = step.kind === 'renew' && isProven(seen.record, version) && !seen.record.pause?.unheard;
     const timeoutMs = isQuick ? step.timeoutMs : service.requestTimeoutMs;
     const request = { ...chosen, lease, record: seen.record, forced, timeoutMs };
     unconfirmed.set(lease.id, request);
-    const result = await replace(seen, next);
+    const result = await replace(seen, leased(request, stage !== undefined, now()));
     return typeof result === 'object' ? sendRequest(result, request) : waitForTable();
   }
 
@@ -210,12 +204,13 @@ export async function acquireToken<Answer>(
     sent.set(version, { count: 1, at: now(), by: lease.id });
     if (stage === undefined && sentStage === 'AWSPREVIOUS') trace.warnings.add('previous-version');
     const outcome = outcomeOf(call, request, await obtainToken(call, request, endsAt), now());
-    await settle(taken, lease, outcome);
+    await settle(taken, request, outcome);
     if (outcome.kind === 'failed') return failed(waitProblem(outcome.wait, now(), outcome.cause));
     if (outcome.kind === 'accepted') {
       // The instance may have been frozen for longer than the token lives.
-      const { token } = outcome;
-      return isIssuable(token, now()) ? { kind: 'token', token, version: request.version } : 'wait';
+      return isIssuable(outcome.token, now())
+        ? { kind: 'token', token: outcome.token, version: request.version }
+        : 'wait';
     }
     readSince = now();
     if (now() < deadline) return 'again';
@@ -223,13 +218,13 @@ export async function acquireToken<Answer>(
   }
 
   /** SETTLE: writes the outcome, first into the record of the lease's own write. Tries until its time is over. */
-  async function settle(taken: TaggedRecord, lease: LeasedRequest['lease'], outcome: Outcome): Promise<void> {
+  async function settle(taken: TaggedRecord, request: LeasedRequest, outcome: Outcome): Promise<void> {
     // The service counts every rejection, so the table must too.
-    const until = outcome.kind === 'rejected' ? lastWriteEnd(deadline) : writeEnd(lease.until, deadline);
+    const until = outcome.kind === 'rejected' ? lastWriteEnd(deadline) : writeEnd(request.lease.until, deadline);
     const terms = { deadline: until, settles: true };
     for (let seen: TaggedRecord | undefined = taken; now() < until; ) {
       const result: Awaited<ReturnType<typeof ask>> = seen
-        ? await replace(seen, settled(seen.record, lease.id, outcome), terms)
+        ? await replace(seen, settled(seen.record, request, outcome), terms)
         : await ask(() => store.read(pair, terms));
       if (result === 'failed') await sleep(Math.max(0, Math.min(SETTLE_POLL_MS * (1 + random()), until - now())));
       else if (result === 'overtaken') seen = undefined;

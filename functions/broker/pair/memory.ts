@@ -4,72 +4,71 @@ import { isWithin } from '../time.ts';
 import { EMPTY_RECORD, livingToken, type PairRecord, withoutFutureTimes } from './record.ts';
 import type { TaggedRecord } from './store.ts';
 
-/** Remembers the last record of each pair. Contains nothing that the table did not return or confirm. */
-export class PairMemory {
-  readonly #entries = new LruCache<Entry>(MAX_PAIRS, MAX_BYTES, bytesOf);
-  readonly #tries = new LruCache<number>(MAX_PAIRS);
-  readonly #now: () => number;
+export type PairMemory = ReturnType<typeof createPairMemory>;
 
-  constructor(now: () => number) {
-    this.#now = now;
+/** Remembers the last record of each pair. Contains nothing that the table did not return or confirm. */
+export function createPairMemory(now: () => number) {
+  const entries = new LruCache<Entry>(MAX_PAIRS, MAX_BYTES, bytesOf);
+  const tries = new LruCache<number>(MAX_PAIRS);
+  const entryOf = (pair: Pair) => entries.get(pairKey(pair)) ?? NO_ENTRY;
+
+  /** Returns the last record. A later try of this instance counts as an attempt. */
+  function last(pair: Pair): PairRecord {
+    const { record } = entryOf(pair);
+    return { ...record, attemptedAt: Math.max(record.attemptedAt, tries.get(pairKey(pair)) ?? 0) };
   }
 
   /** Returns the record that the table had less than a minute ago. */
-  trusted(pair: Pair): PairRecord | undefined {
-    return isWithin(TRUST_MS, this.#entryOf(pair).readAt, this.#now()) ? this.last(pair) : undefined;
+  function trusted(pair: Pair): PairRecord | undefined {
+    return isWithin(TRUST_MS, entryOf(pair).readAt, now()) ? last(pair) : undefined;
   }
 
-  /** Returns the last record. A later try of this instance counts as an attempt. */
-  last(pair: Pair): PairRecord {
-    const { record } = this.#entryOf(pair);
-    const attemptedAt = Math.max(record.attemptedAt, this.#tries.get(pairKey(pair)) ?? 0);
-    return { ...record, attemptedAt };
-  }
+  return {
+    last,
+    trusted,
 
-  /**
-   * Returns the part of the last record that counts without the table: a living token, and for a minute the operators'
-   * flag. For a minute latches, holds and the pause count too, unless the lease of another call may change them.
-   */
-  recall(pair: Pair): PairRecord {
-    const token = livingToken(this.last(pair), this.#now());
-    const recent = this.trusted(pair) ?? EMPTY_RECORD;
-    const isLeased = (recent.lease?.until ?? 0) > this.#now();
-    return isLeased ? { ...EMPTY_RECORD, token, disabled: recent.disabled } : { ...recent, token };
-  }
+    /**
+     * Returns the part of the last record that counts without the table: a living token, and for a minute the
+     * operators' flag. For a minute latches, holds and the pause count too, unless the lease of another call may
+     * change them.
+     */
+    recall(pair: Pair): PairRecord {
+      const token = livingToken(last(pair), now());
+      const recent = trusted(pair) ?? EMPTY_RECORD;
+      const isLeased = (recent.lease?.until ?? 0) > now();
+      return isLeased ? { ...EMPTY_RECORD, token, disabled: recent.disabled } : { ...recent, token };
+    },
 
-  /** Notes a try to renew a token. Without a lease the table has no trace of it, and renewals would not back off. */
-  noteTry(pair: Pair): void {
-    this.#tries.set(pairKey(pair), this.#now());
-  }
+    /** Notes a try to renew a token. Without a lease the table has no trace of it, and renewals would not back off. */
+    noteTry(pair: Pair): void {
+      tries.set(pairKey(pair), now());
+    },
 
-  /**
-   * Calls the table and keeps the record that a read or a confirmed write returns. The record is trusted from the
-   * start of the call, unless another call has changed the memory since. A token that cannot be opened here does not
-   * replace a living token. A stop drops it.
-   */
-  async remember(pair: Pair, call: () => Promise<TaggedRecord | undefined>) {
-    const [readAt, before] = [this.#now(), this.#entryOf(pair)];
-    const seen = await call();
-    if (seen === undefined || this.#entryOf(pair) !== before) return seen;
-    const record = withoutFutureTimes(seen.record, this.#now());
-    const isClosed = record.token !== undefined && record.token.accessToken === undefined;
-    if (isClosed && !record.disabled && livingToken(before.record, this.#now()) !== undefined) return seen;
-    const token = record.disabled ? undefined : record.token;
-    this.#entries.set(pairKey(pair), { record: { ...record, token }, readAt });
-    return seen;
-  }
+    /**
+     * Calls the table and keeps the record that a read or a confirmed write returns. The record is trusted from the
+     * start of the call, unless another call has changed the memory since. A token that cannot be opened here does not
+     * replace a living token. A stop drops it.
+     */
+    async remember(pair: Pair, call: () => Promise<TaggedRecord | undefined>) {
+      const [readAt, before] = [now(), entryOf(pair)];
+      const seen = await call();
+      if (seen === undefined || entryOf(pair) !== before) return seen;
+      const record = withoutFutureTimes(seen.record, now());
+      const isClosed = record.token !== undefined && record.token.accessToken === undefined;
+      if (isClosed && !record.disabled && livingToken(before.record, now()) !== undefined) return seen;
+      const token = record.disabled ? undefined : record.token;
+      entries.set(pairKey(pair), { record: { ...record, token }, readAt });
+      return seen;
+    },
 
-  /** Forgets the tokens of a client. From then on only the table can return them. */
-  dropTokens(client: ClientName): void {
-    for (const key of this.#entries.keys().filter((name) => name.startsWith(pairKey({ client, service: '' })))) {
-      const { record, readAt } = this.#entries.get(key) ?? NO_ENTRY;
-      this.#entries.set(key, { record: { ...record, token: undefined }, readAt });
-    }
-  }
-
-  #entryOf(pair: Pair): Entry {
-    return this.#entries.get(pairKey(pair)) ?? NO_ENTRY;
-  }
+    /** Forgets the tokens of a client. From then on only the table can return them. */
+    dropTokens(client: ClientName): void {
+      for (const key of entries.keys().filter((name) => name.startsWith(pairKey({ client, service: '' })))) {
+        const { record, readAt } = entries.get(key) ?? NO_ENTRY;
+        entries.set(key, { record: { ...record, token: undefined }, readAt });
+      }
+    },
+  };
 }
 
 interface Entry {

@@ -6,26 +6,20 @@ import type { PairRecord, StoredToken, Wait } from './record.ts';
 import { isProven, KEPT_WAIT_MS, MAX_HOLD_MS, MAX_PAUSE_MS } from './record.ts';
 
 /** The outcome of one token request. Contains all its times, so settling it is idempotent. */
-export type Outcome = Partial<Pick<PairRecord, 'checked'>> & {
-  readonly version: string;
-  readonly holdKey: string;
-  readonly at: number;
-} & (
+export type Outcome = Partial<Pick<PairRecord, 'checked'>> & { readonly at: number } & (
     | { readonly kind: 'rejected' }
-    | { readonly kind: 'accepted'; readonly token: StoredToken; readonly isPublished: boolean }
+    | { readonly kind: 'accepted'; readonly token: StoredToken }
     /** `holds`: the wait is for the version, not for the pair. */
     | { readonly kind: 'failed'; readonly wait: Wait; readonly holds: boolean; readonly cause?: unknown }
   );
 
-/** Returns what a request changes in the record. A trial publishes no token. */
+/** Returns what a request changes in the record. Only a trial has a finding in it. */
 export function outcomeOf(call: Call, request: LeasedRequest, obtained: Obtained, at: number): Outcome {
   const { holdKey, record } = request;
   const { versionId: version } = request.version;
-  const isPublished = !isTrial(call);
-  const checked = isPublished ? undefined : { version, at, finding: findingOf(obtained) };
-  const about = { version, holdKey, at, checked };
-  if (obtained.outcome === 'rejected') return { kind: 'rejected', ...about };
-  if (obtained.outcome === 'token') return { kind: 'accepted', token: obtained.token, isPublished, ...about };
+  const checked = isTrial(call) ? { version, at, finding: findingOf(obtained) } : undefined;
+  if (obtained.outcome === 'rejected') return { kind: 'rejected', at, checked };
+  if (obtained.outcome === 'token') return { kind: 'accepted', token: obtained.token, at, checked };
   const isSafe = isProven(record, version);
   const failure = isSafe ? obtained : doubted(obtained);
   // A failure that says nothing about the credential pauses the pair. A refused request holds its version. An
@@ -33,7 +27,7 @@ export function outcomeOf(call: Call, request: LeasedRequest, obtained: Obtained
   // proven. A trial holds only its own version, because it must not disturb callers.
   const holds = failure.outcome === 'held' || isTrial(call) || (failure.isUnheard === true && !isSafe);
   const wait = nextWait(failure, holds ? record.held.get(holdKey) : record.pause, isSafe, at);
-  return { kind: 'failed', wait, holds, cause: failure.problem.cause, ...about };
+  return { kind: 'failed', wait, holds, cause: failure.problem.cause, at, checked };
 }
 
 type Failure = Extract<Obtained, { readonly problem: unknown }>;

@@ -29,8 +29,7 @@ export interface TaggedRecord {
 
 /**
  * The store did not do what it was asked for: the problem of a call that needs it. A `replace` may have happened, or
- * may still happen, unless the failure is lasting. `reason` names the failure and contains no data. `cause` is a word
- * for the log.
+ * may still happen, unless the failure is lasting. `reason` contains no data. `cause` is a word for the log.
  */
 export class StoreUnavailable extends Problem {
   /**

@@ -1,19 +1,16 @@
+import type { LeasedRequest } from './call.ts';
 import type { Outcome } from './outcome.ts';
 import { KEPT_WAIT_MS, type PairRecord } from './record.ts';
 
 /** Returns the record under a new lease. A version that was rejected before uses its next chance before it is sent. */
-export function leased(
-  record: PairRecord,
-  lease: { readonly id: string; readonly until: number },
-  use: { readonly version: string; readonly forced: boolean; readonly isCheck: boolean },
-  now: number,
-): PairRecord {
+export function leased({ record, lease, version, forced }: LeasedRequest, isCheck: boolean, now: number): PairRecord {
+  const { rejected } = record;
   return {
     ...record,
     lease,
-    attemptedAt: use.isCheck ? record.attemptedAt : now,
-    forcedAt: use.forced ? now : record.forcedAt,
-    rejected: record.rejected.has(use.version) ? counted(record.rejected, use.version, lease.id, now) : record.rejected,
+    attemptedAt: isCheck ? record.attemptedAt : now,
+    forcedAt: forced ? now : record.forcedAt,
+    rejected: rejected.has(version.versionId) ? counted(rejected, version.versionId, lease.id, now) : rejected,
   };
 }
 
@@ -21,18 +18,21 @@ export function leased(
  * Returns the record with the outcome of the request under this lease. After another lease has replaced it, only a
  * rejection counts. Returns the same object when nothing changes.
  */
-export function settled(record: PairRecord, id: string, outcome: Outcome): PairRecord {
-  const { version, holdKey, at, checked = record.checked } = outcome;
-  const isMine = record.lease?.id === id;
+export function settled(record: PairRecord, request: LeasedRequest, outcome: Outcome): PairRecord {
+  const { lease, holdKey } = request;
+  const { versionId: version } = request.version;
+  const { at, checked = record.checked } = outcome;
+  const isMine = record.lease?.id === lease.id;
   const isHeard = outcome.kind !== 'failed' || !outcome.wait.unheard;
   const pause = isHeard && record.pause ? { ...record.pause, unheard: undefined } : record.pause;
   const free = isMine ? { ...record, lease: undefined, checked, pause } : record;
   // The service has counted the request, whichever lease is current.
-  if (outcome.kind === 'rejected') return { ...free, rejected: counted(record.rejected, version, id, at) };
+  if (outcome.kind === 'rejected') return { ...free, rejected: counted(record.rejected, version, lease.id, at) };
   if (!isMine) return record;
   if (outcome.kind === 'accepted') {
     const proven = { ...free, rejected: without(record.rejected, version), held: without(record.held, holdKey) };
-    return outcome.isPublished ? { ...proven, token: outcome.token, pause: undefined, attemptedAt: at } : proven;
+    // A trial publishes no token.
+    return outcome.checked ? proven : { ...proven, token: outcome.token, pause: undefined, attemptedAt: at };
   }
   if (!outcome.holds) return { ...free, pause: outcome.wait };
   const recent = [...record.held].filter(([, { until }]) => at - until <= KEPT_WAIT_MS);

@@ -1,6 +1,8 @@
 import { newTrace } from '../../../functions/broker/audit.ts';
-import type { Call } from '../../../functions/broker/pair/call.ts';
+import { parseCredential } from '../../../functions/broker/credential/credential.ts';
+import type { Call, LeasedRequest } from '../../../functions/broker/pair/call.ts';
 import type { ClosedToken, PairRecord, StoredToken, Wait } from '../../../functions/broker/pair/record.ts';
+import { EMPTY_RECORD } from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { ProblemType } from '../../../functions/vocabulary.ts';
 import { exampleService, PAIR, START } from '../example.ts';
@@ -14,6 +16,21 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     settingsDigest: '0000000000000000',
     deadline: START + 10_000,
     trace: newTrace(),
+    ...changes,
+  };
+}
+
+/** A request with the current version, for which the lease was taken at `START`. */
+export function exampleRequest(changes: Partial<LeasedRequest> = {}): LeasedRequest {
+  const text = new Redacted('{"client_id":"id","secret":"secret"}');
+  return {
+    lease: { id: 'mine', until: START + 6_000 },
+    record: EMPTY_RECORD,
+    version: { versionId: 'v1', stage: 'AWSCURRENT', text },
+    credential: parseCredential(text, PAIR.service, { basicEncoding: 'raw', isOnlyService: true }),
+    holdKey: HOLD_KEY,
+    forced: false,
+    timeoutMs: 4_000,
     ...changes,
   };
 }

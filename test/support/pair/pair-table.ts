@@ -1,8 +1,9 @@
 import { createSecretKey } from 'node:crypto';
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { type CircuitBreaker, createCircuitBreaker } from '../../../functions/aws/pair-table/circuit-breaker.ts';
+import { createPairAdmin } from '../../../functions/aws/pair-table/pair-admin.ts';
 import { createPairTable } from '../../../functions/aws/pair-table/table.ts';
 import { createSealer } from '../../../functions/aws/sealing/sealing.ts';
 import type { SealingKey, SealingKeys } from '../../../functions/aws/sealing/sealing-key.ts';
@@ -22,7 +23,7 @@ interface Options {
 export async function connectPairTable(target: string, options: Options = {}) {
   const { keys = keysOf(exampleKey()), callMs = 10_000 } = options;
   const endpoint = await startFaultyEndpoint(target);
-  const direct = new DynamoDBClient({ endpoint: target, ...ACCESS });
+  const direct = new DynamoDB({ endpoint: target, ...ACCESS });
   await ensurePairTable(direct, TABLE);
   const clock = { now: START };
   const now = () => clock.now;
@@ -39,11 +40,12 @@ export async function connectPairTable(target: string, options: Options = {}) {
     now,
     onUnreadable: (pair) => unreadable.push(pair),
   });
+  const admin = createPairAdmin(direct, TABLE, new AbortController().signal, now);
   const close = async () => {
     direct.destroy();
     await endpoint.close();
   };
-  return { store, through, clock, unreadable, endpoint, direct, close };
+  return { store, admin, through, clock, unreadable, endpoint, direct, close };
 }
 
 /** Keys that are at hand; the first one is the current one. */

@@ -6,7 +6,7 @@ import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair
 import { settled } from '../../../../functions/broker/pair/transitions.ts';
 import { pairKey } from '../../../../functions/broker/pair.ts';
 import { START } from '../../../support/example.ts';
-import { exampleToken, fullRecord, HOLD_KEY, WAIT } from '../../../support/pair/pair-examples.ts';
+import { exampleRequest, exampleToken, fullRecord, HOLD_KEY, WAIT } from '../../../support/pair/pair-examples.ts';
 import { connectPairTable, IN_TIME, TABLE } from '../../../support/pair/pair-table.ts';
 import { EXAMPLE_KEY, startDynamoDB } from '../../../support/processes/stand-ins.ts';
 
@@ -56,9 +56,10 @@ describe('a stop', () => {
     const { record } = await read();
     expect(record).toEqual({ ...fullRecord(), lease: undefined, token: undefined, disabled: undefined });
     // A holder that was frozen is too late.
-    const outcome = { kind: 'accepted', version: 'v1', holdKey: HOLD_KEY, at: START, token: exampleToken() } as const;
-    expect(settled(holder?.record ?? EMPTY_RECORD, 'a', { ...outcome, isPublished: true }).token).toBeDefined();
-    expect(settled(record, 'a', { ...outcome, isPublished: true })).toBe(record);
+    const request = exampleRequest({ lease: { id: 'a', until: START + 1 } });
+    const outcome = { kind: 'accepted', at: START, token: exampleToken() } as const;
+    expect(settled(holder?.record ?? EMPTY_RECORD, request, outcome).token).toBeDefined();
+    expect(settled(record, request, outcome)).toBe(record);
   });
 
   it('waits for the lease of a wrong clock no longer than a lease lasts, unless the operator interrupts the wait', async () => {
@@ -72,6 +73,21 @@ describe('a stop', () => {
     });
     await expect(enabling).rejects.toMatchObject({ name: 'AbortError' });
     expect(update).not.toHaveBeenCalled();
+  });
+
+  it('is ended once when the answer is lost: the repetition finds it ended', async () => {
+    const random = vi.spyOn(Math, 'random').mockReturnValue(0);
+    onTestFinished(() => random.mockRestore());
+    const { admin, pair, read, endpoint } = await connect();
+    await admin.disable(pair);
+    let isLost = false;
+    endpoint.failWhere(({ operation }) => {
+      if (operation !== 'UpdateItem' || isLost) return undefined;
+      isLost = true;
+      return 'lost-answer';
+    });
+    await admin.enable(pair, noWait);
+    expect((await read()).record.disabled).toBeUndefined();
   });
 
   it('depends on no item that can be understood', async () => {

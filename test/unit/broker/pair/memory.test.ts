@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PairMemory } from '../../../../functions/broker/pair/memory.ts';
+import { createPairMemory } from '../../../../functions/broker/pair/memory.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
 import type { TaggedRecord } from '../../../../functions/broker/pair/store.ts';
 import { Redacted } from '../../../../functions/broker/redacted.ts';
@@ -14,7 +14,7 @@ const RECORD: PairRecord = { ...EMPTY_RECORD, token: exampleToken() };
 
 function setUp() {
   const clock = { now: START };
-  const memory = new PairMemory(() => clock.now);
+  const memory = createPairMemory(() => clock.now);
   const learn = (record: PairRecord, pair = PAIR) => memory.remember(pair, async () => ({ record, tag: 'a' }));
   return { clock, memory, learn };
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../../functions/broker/audit.ts';
-import { parseCredential } from '../../../../functions/broker/credential/credential.ts';
 import { createObtainToken } from '../../../../functions/broker/pair/obtain-token.ts';
 import {
   EMPTY_RECORD,
@@ -9,16 +8,12 @@ import {
   type StoredToken,
 } from '../../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
-import { Redacted } from '../../../../functions/broker/redacted.ts';
 import type { Service } from '../../../../functions/broker/service.ts';
 import type { RequestToken } from '../../../../functions/broker/token-request/token-request.ts';
 import type { ProblemType } from '../../../../functions/vocabulary.ts';
-import { exchange, ISSUE_REQUEST } from '../../../support/broker-world.ts';
+import { exchange } from '../../../support/broker-world.ts';
 import { exampleService, HOUR_MS, SECOND_MS, START } from '../../../support/example.ts';
-import { exampleCall, exampleToken } from '../../../support/pair/pair-examples.ts';
-
-const { pair } = ISSUE_REQUEST;
-const text = new Redacted('{"client_id":"id","secret":"password"}');
+import { exampleCall, exampleRequest, exampleToken } from '../../../support/pair/pair-examples.ts';
 
 interface Changes {
   readonly status?: number;
@@ -32,7 +27,13 @@ interface Changes {
 }
 
 /** One renewal with version v2, whose service answers by default with the token `new` for ten minutes. */
-async function renew({ status = 200, members = tokenFor('new', 600), latencyMs = 400, ...changes }: Changes = {}) {
+async function renew({
+  status = 200,
+  members = tokenFor('new', 600),
+  latencyMs = 400,
+  forced = false,
+  ...changes
+}: Changes = {}) {
   const receivedAt = START + latencyMs;
   const service = exampleService(changes.service);
   const trace = newTrace();
@@ -42,13 +43,8 @@ async function renew({ status = 200, members = tokenFor('new', 600), latencyMs =
     random: () => 0.5,
     now: () => receivedAt,
   });
-  const request = {
-    ...{ lease: { id: 'mine', until: START }, holdKey: 'v2', timeoutMs: 4_000 },
-    version: { versionId: 'v2', stage: 'AWSCURRENT', text },
-    credential: parseCredential(text, pair.service, { ...service, isOnlyService: true }),
-    record: { ...EMPTY_RECORD, ...changes.record },
-    forced: changes.forced ?? false,
-  } as const;
+  const record = { ...EMPTY_RECORD, ...changes.record };
+  const request = exampleRequest({ version: { ...exampleRequest().version, versionId: 'v2' }, record, forced });
   const renewal = await renewToken(exampleCall({ service, trace }), request, START + 5_000);
   return { renewal, trace };
 }
@@ -78,7 +74,7 @@ describe('a token request', () => {
   });
 
   it('leaves the warnings of its answer', async () => {
-    const { trace } = await renew({ members: { ...tokenFor('new', 90_000), scope: 'password' } });
+    const { trace } = await renew({ members: { ...tokenFor('new', 90_000), scope: 'secret' } });
     expect(trace.warnings).toEqual(new Set(['lifetime-cut', 'credential-echoed']));
   });
 

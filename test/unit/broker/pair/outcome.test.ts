@@ -1,23 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { parseCredential } from '../../../../functions/broker/credential/credential.ts';
 import type { Obtained } from '../../../../functions/broker/pair/obtain-token.ts';
 import { outcomeOf } from '../../../../functions/broker/pair/outcome.ts';
 import { EMPTY_RECORD, type PairRecord, type Wait } from '../../../../functions/broker/pair/record.ts';
 import { settled } from '../../../../functions/broker/pair/transitions.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
-import { Redacted } from '../../../../functions/broker/redacted.ts';
 import type { SecretStage } from '../../../../functions/vocabulary.ts';
 import { HOUR_MS, SECOND_MS, START } from '../../../support/example.ts';
-import { exampleCall, exampleToken, exampleWait } from '../../../support/pair/pair-examples.ts';
+import {
+  exampleCall,
+  exampleRequest,
+  exampleToken,
+  exampleWait,
+  HOLD_KEY,
+} from '../../../support/pair/pair-examples.ts';
 
-const KEY = 'v1:0000000000000000';
-const LEASE = { id: 'mine', until: START };
-const TEXT = new Redacted('{"client_id":"id","secret":"secret"}');
-const REQUEST = {
-  ...{ lease: LEASE, holdKey: KEY, forced: false, timeoutMs: 4_000 },
-  version: { versionId: 'v1', stage: 'AWSCURRENT', text: TEXT },
-  credential: parseCredential(TEXT, 'customer-insights', { basicEncoding: 'raw', isOnlyService: true }),
-} as const;
 const SHAPE = { status: 429, contentType: 'none', bytes: 0, members: [] };
 
 const failed = (changes: { retryAfterSeconds?: number; shape?: typeof SHAPE } = {}): Obtained => ({
@@ -41,9 +37,9 @@ interface Options {
 /** The record after a request of v1, and what it made of it. */
 function settle(obtained: Obtained, { record, stage }: Options = {}, at = START) {
   const before = { ...EMPTY_RECORD, ...record };
-  const request = { ...REQUEST, record: before };
+  const request = exampleRequest({ record: before });
   const outcome = outcomeOf(exampleCall({ stage }), request, obtained, at);
-  return { outcome, record: settled({ ...before, lease: LEASE }, LEASE.id, outcome) };
+  return { outcome, record: settled({ ...before, lease: request.lease }, request, outcome) };
 }
 
 /** The waits in whole seconds that follow so many failures, each asked for when the one before has ended. */
@@ -59,7 +55,7 @@ function waitsOf(obtained: Obtained, options: Options, times: number) {
     record = next.record;
     now = last.until;
   }
-  return { seconds, last, pause: record.pause, hold: record.held?.get(KEY) };
+  return { seconds, last, pause: record.pause, hold: record.held?.get(HOLD_KEY) };
 }
 
 describe('the wait after a request in vain', () => {
@@ -124,7 +120,9 @@ describe('the wait after a request in vain', () => {
     ['a hold', HELD],
   ])('begins anew after %s that ended more than a day ago', (_, obtained) => {
     const old = exampleWait(START - 24 * HOUR_MS - 1, 'token-endpoint-error', 9);
-    const { outcome } = settle(obtained, { record: { ...proven.record, pause: old, held: new Map([[KEY, old]]) } });
+    const { outcome } = settle(obtained, {
+      record: { ...proven.record, pause: old, held: new Map([[HOLD_KEY, old]]) },
+    });
     expect(outcome).toMatchObject({ wait: { step: 1, until: START + SECOND_MS } });
   });
 
