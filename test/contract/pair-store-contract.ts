@@ -199,7 +199,10 @@ export async function onServer(server: { readonly url: string; readonly close: (
       endpoint.failWith(isLosing ? 'lost-answer' : undefined);
       onTestFinished(() => endpoint.failWith(undefined));
     },
-    disable: async (pair) => void (await admin.disable(pair)),
+    async disable(pair) {
+      clock.now += 1;
+      await admin.disable(pair);
+    },
     enable: (pair) => admin.enable(pair, () => undefined),
     async deleteItem(pair) {
       await direct.send(new DeleteItemCommand({ TableName: TABLE, Key: { pair: { S: pairKey(pair) } } }));

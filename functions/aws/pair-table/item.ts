@@ -1,5 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { isRecord, membersOf, parseJson, textOf } from '../../broker/json.ts';
+import { membersOf, parseJson, textOf } from '../../broker/json.ts';
 import type { PairRecord, Rejection, VisibleToken, Wait } from '../../broker/pair/record.ts';
 import { EMPTY_RECORD } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
@@ -101,12 +101,9 @@ function readWait(value: unknown, unknownType: ProblemType): Wait | undefined {
 function readProblem(value: unknown): Wait['problem'] | undefined {
   const problem = readAll<Omit<Wait['problem'], 'shape'>>(value, { type: oneOf(PROBLEM_TYPES), detail: textOf });
   const { shape } = membersOf(value);
-  return problem && { ...problem, ...(isShapeReport(shape) && { shape }) };
-}
-
-/** Checks nothing further, because the report is only printed. */
-function isShapeReport(value: unknown): value is ShapeReport {
-  return isRecord(value) && Array.isArray(value.members);
+  // Checks nothing further, because the report is only printed.
+  const isReport = Array.isArray(membersOf(shape).members);
+  return problem && { ...problem, ...(isReport && { shape: shape as ShapeReport }) };
 }
 
 type Readers<All> = { readonly [Name in keyof All]: (value: unknown) => All[Name] | undefined };

@@ -208,9 +208,8 @@ export async function acquireToken<Answer>(
     if (outcome.kind === 'failed') return failed(waitProblem(outcome.wait, now(), outcome.cause));
     if (outcome.kind === 'accepted') {
       // The instance may have been frozen for longer than the token lives.
-      return isIssuable(outcome.token, now())
-        ? { kind: 'token', token: outcome.token, version: request.version }
-        : 'wait';
+      const { token } = outcome;
+      return isIssuable(token, now()) ? { kind: 'token', token, version: request.version } : 'wait';
     }
     readSince = now();
     if (now() < deadline) return 'again';

@@ -4,10 +4,10 @@ import type { PairRecord } from '../../../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../../../functions/broker/pair/store.ts';
 import type { SecretStage } from '../../../../functions/vocabulary.ts';
 import { found, SECRETS_DOWN, SETTINGS_DIGEST } from '../../../support/broker-world.ts';
-import { MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
+import { MINUTE_MS, PAIR, SECOND_MS, START } from '../../../support/example.ts';
 import { nameOf } from '../../../support/fleet/fleet.ts';
 import type { Surroundings } from '../../../support/fleet/surroundings.ts';
-import { exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
+import { closedToken, exampleToken, exampleWait, latches } from '../../../support/pair/pair-examples.ts';
 import { startInstance } from './lone-instance.ts';
 
 /** Without the table memory serves, and nothing is sent: whatever kept a look from its answer, and however long. */
@@ -162,6 +162,14 @@ describe('what a call has sent itself', () => {
     const { give, failOn, requests, passed } = startInstance({}, { accepted: new Set() });
     failOn('read', (n) => n > 1 && 'refused');
     expect([await give(), requests.length, passed()]).toEqual(['credential-rejected', 1, 0]);
+  });
+
+  it('reaches its caller when memory keeps none of it, because it has a token that is closed in the table', async () => {
+    const { give, shared, failOn } = startInstance({ token: exampleToken() }, { accepted: new Set() });
+    await give();
+    shared.change(PAIR, (record) => ({ ...record, token: closedToken() }));
+    failOn('read', (n) => n > 1 && 'refused');
+    expect(await give(refused)).toBe('credential-rejected');
   });
 
   it('is the finding of a check', async () => {
