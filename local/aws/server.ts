@@ -17,13 +17,10 @@ export interface AwsKey extends SigningKey {
   readonly isSpectator?: boolean;
 }
 
-/** The port of a stand-in and the signatures that it accepts. */
-export interface StandInOptions {
+interface Options {
   /** An absent or taken port is replaced by any free port. */
-  readonly port?: number | undefined;
+  readonly port?: number;
   readonly keys: readonly AwsKey[];
-  /** Accepts signatures of any date. Processes with a simulated clock need this. */
-  readonly ageless?: boolean | undefined;
 }
 
 /** An API of AWS in a JSON protocol. */
@@ -44,13 +41,16 @@ interface AwsCall {
 }
 
 /** Serves APIs on 127.0.0.1 to AWS's SDKs and command line. Verifies every signature. */
-export function serveAws(apis: readonly Api[], { port, ...signatures }: StandInOptions): Promise<LoopbackServer> {
+export function serveAws(apis: readonly Api[], { port, keys }: Options): Promise<LoopbackServer> {
   async function respond(request: ReceivedRequest, response: ServerResponse): Promise<HttpAnswer | undefined> {
     try {
       const [target, operation = ''] = headerValue(request, 'x-amz-target')?.split('.') ?? [];
       const api = apis.find((known) => known.target === target);
       if (api === undefined) throw new AwsError('NoStandIn', NO_STAND_IN);
-      const key = signerOf(request, api.service, signatures);
+      if (!headerValue(request, 'authorization')) {
+        throw new AwsError('MissingAuthenticationTokenException', 'Missing Authentication Token');
+      }
+      const key = verifySigV4(request, { service: api.service, keys, now: Date.now });
       return api.answer({ operation, key, request, response });
     } catch (error) {
       if (error instanceof AwsError) return refusal(request, error);
@@ -80,14 +80,6 @@ export function jsonApi(service: string, target: string, operations: Readonly<Re
       return { status: 200, headers, body: JSON.stringify(operation(parseJson(request.body), key) ?? {}) };
     },
   };
-}
-
-/** Returns the key that signed a request. Throws an `AwsError` when no key matches. */
-export function signerOf(request: ReceivedRequest, service: string, { keys, ageless }: StandInOptions): AwsKey {
-  if (!headerValue(request, 'authorization')) {
-    throw new AwsError('MissingAuthenticationTokenException', 'Missing Authentication Token');
-  }
-  return verifySigV4(request, { service, keys, now: ageless ? undefined : Date.now });
 }
 
 /** Returns an operation that only runs with valid input. As in AWS, members outside the schema are ignored. */

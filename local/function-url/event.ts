@@ -2,10 +2,6 @@ import { createHash } from 'node:crypto';
 import { ROLE_ARN } from '../../functions/vocabulary.ts';
 import type { ReceivedRequest } from '../loopback.ts';
 
-/** The account of the function. */
-const FUNCTION_ACCOUNT = '111111111111';
-
-const URL_ID = 'standinforalambdafunctionurl0000';
 const SOURCE_IP = '127.0.0.1';
 
 /** Returns the event of a call to a Function URL with `AWS_IAM`: the members of format 2.0 that the broker reads. */
@@ -15,22 +11,13 @@ export function functionUrlEvent(request: ReceivedRequest, iam: ReturnType<typeo
   const mediaType = (headers['content-type'] ?? '').replace(/;.*/, '').trim().toLowerCase();
   const isBase64Encoded = body.length > 0 && !TEXT_TYPE.test(mediaType);
   return {
-    version: '2.0',
-    routeKey: '$default',
     rawPath: path,
     rawQueryString: query,
     headers,
     requestContext: {
-      accountId: FUNCTION_ACCOUNT,
-      apiId: URL_ID,
-      authentication: null,
       authorizer: { iam },
-      domainName: `${URL_ID}.lambda-url.us-east-1.on.aws`,
-      domainPrefix: URL_ID,
       http: { method, path, protocol: 'HTTP/1.1', sourceIp: SOURCE_IP, userAgent: headers['user-agent'] ?? null },
       requestId: id,
-      routeKey: '$default',
-      stage: '$default',
     },
     ...(body.length > 0 && { body: Buffer.from(body).toString(isBase64Encoded ? 'base64' : 'utf8') }),
     isBase64Encoded,

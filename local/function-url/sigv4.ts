@@ -9,8 +9,8 @@ export interface Verifier<Key extends SigningKey> {
   /** Defaults to any region. */
   readonly region?: string;
   readonly keys: readonly Key[];
-  /** Returns epoch milliseconds. When left out, a signature may have any date. */
-  readonly now?: (() => number) | undefined;
+  /** Returns epoch milliseconds. */
+  readonly now: () => number;
 }
 
 /** Returns the key that signed the request in its `authorization` header. Throws an `AwsError` if not valid. */
@@ -73,7 +73,7 @@ function checkSignedHeaders({ headers }: ReceivedRequest, signedHeaders: readonl
 
 function checkAge<Key extends SigningKey>(time: string, signedAt: Date, { now }: Verifier<Key>): void {
   // Dates in signatures have no fraction of a second.
-  const age = now === undefined ? 0 : Math.floor(now() / 1_000) - signedAt.getTime() / 1_000;
+  const age = Math.floor(now() / 1_000) - signedAt.getTime() / 1_000;
   if (age > WINDOW_SECONDS) throw invalidSignature(`Signature expired: ${time} is too early (5 min.)`);
   if (age < -WINDOW_SECONDS) {
     throw invalidSignature(`Signature not yet current: ${time} is too late (5 min.)`);

@@ -82,8 +82,6 @@ export async function startTokenService(options: TokenServiceOptions) {
     play,
     /** Returns true if the token was issued here. */
     issued: (token: string): boolean => tokens.has(token),
-    /** Sets the answer to every token request, with any credential. `undefined` ends this. */
-    respondWith: (target: Target, answer: HttpAnswer | undefined) => void behaviours.set(target, { answer }),
     /** Replaces the behaviour. */
     behave: (target: Target, behaviour: Behaviour) => void behaviours.set(target, behaviour),
   };

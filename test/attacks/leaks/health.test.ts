@@ -44,14 +44,14 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
   describe.each(['run', 'event'] as const)('the health function upon a %s', (what) => {
     it.each(ANSWERS)('over a service that answers with %s', async (_, answer) => {
       const { tokenService, expectSilence, healthLines } = await startWorld();
-      tokenService.respondWith(undefined, answer);
+      tokenService.behave(undefined, { answer });
       await expectSilence(what);
       expect(healthLines.length).toBeGreaterThan(0);
     });
 
     it.each(['SNS', 'STS', 'DYNAMODB', 'SECRETS_MANAGER'])('with a %s that repeats everything', async (service) => {
       const { tokenService, expectSilence } = await startWorld();
-      tokenService.respondWith(undefined, { status: 401, body: ECHO });
+      tokenService.behave(undefined, { answer: { status: 401, body: ECHO } });
       const named = { __type: marks.secret, code: marks.clientId, message: ECHO };
       const answer = answerWith(400, named, { 'x-amzn-errortype': marks.clientId });
       const { url, requests, close } = await startLoopbackServer(answer);

@@ -226,5 +226,5 @@ function interrupt({ pid, exitCode, signalCode }: ChildProcess, signal: 'SIGINT'
 }
 
 function fail({ tokenService }: OperatorWorld, status: number | undefined) {
-  tokenService.respondWith(undefined, status === undefined ? undefined : { status });
+  tokenService.behave(undefined, status === undefined ? {} : { answer: { status } });
 }

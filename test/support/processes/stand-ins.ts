@@ -3,7 +3,7 @@ import type { Message } from '../../../functions/health/rules/messages.ts';
 import type { SigningKey } from '../../../functions/sigv4.ts';
 import { createTables } from '../../../local/aws/dynamodb.ts';
 import { createSecrets } from '../../../local/aws/secrets-manager.ts';
-import { type AwsKey, type StandInOptions, serveAws } from '../../../local/aws/server.ts';
+import { type AwsKey, serveAws } from '../../../local/aws/server.ts';
 import { type LoopbackServer, serve } from '../../../local/loopback.ts';
 import { startFaultyEndpoint } from '../aws/faulty-endpoint.ts';
 import { ACCESS } from '../example.ts';
@@ -13,22 +13,22 @@ const role = 'arn:aws:iam::111111111111:role/example';
 /** The key of every test that is not about signatures. */
 export const EXAMPLE_KEY = { role, ...ACCESS.credentials, mayReadSecrets: true } satisfies AwsKey;
 
-const KEYS = { keys: [EXAMPLE_KEY] };
-
-/** The stand-in for DynamoDB alone, which knows `EXAMPLE_KEY` when no other keys are given. */
-export async function startDynamoDB(options: Partial<StandInOptions> = {}) {
-  const tables = createTables();
-  return { ...(await serveAws([tables], { ...KEYS, ...options })), play: tables.play };
+interface Keys {
+  /** Defaults to `EXAMPLE_KEY`. */
+  readonly keys?: readonly AwsKey[];
 }
 
-/** The stand-in for Secrets Manager alone, in the same way, which fails on demand. */
-export async function startSecretsManager({
-  now,
-  onLabelUpdated,
-  ...options
-}: Parameters<typeof createSecrets>[0] & Partial<StandInOptions> = {}) {
-  const secrets = createSecrets({ now, onLabelUpdated });
-  return failing({ ...(await serveAws([secrets], { ...KEYS, ...options })), store: secrets.store });
+/** The stand-in for DynamoDB alone. */
+export async function startDynamoDB({ keys = [EXAMPLE_KEY] }: Keys = {}) {
+  const tables = createTables();
+  return { ...(await serveAws([tables], { keys })), play: tables.play };
+}
+
+/** The stand-in for Secrets Manager alone, which fails on demand. */
+export async function startSecretsManager(options: Keys & Parameters<typeof createSecrets>[0] = {}) {
+  const { keys = [EXAMPLE_KEY] } = options;
+  const { store, ...api } = createSecrets(options);
+  return failing({ ...(await serveAws([api], { keys })), store });
 }
 
 /** Stands in for SNS, with one topic, and fails on demand. Like `startSts`, it does not look at signatures. */

@@ -109,19 +109,19 @@ describe('client list with the table', () => {
     const list = async (options = '') => (await world.run(`client list${options}`)).stdout;
     expect(await list()).toMatch(/^acme: current [0-9a-f]{8}, stored \S+Z\n {2}customer-insights +unproven +- +-$/m);
 
-    world.tokenService.respondWith(INSIGHTS, { status: 401 });
-    world.tokenService.respondWith(CLEANSING, { status: 503, headers: { 'retry-after': '300' } });
+    world.tokenService.behave(INSIGHTS, { answer: { status: 401 } });
+    world.tokenService.behave(CLEANSING, { answer: { status: 503, headers: { 'retry-after': '300' } } });
     await world.run('client check acme');
     const failed = await list();
     expect(failed).toMatch(/^ {2}customer-insights +rejected since \S+Z +- +-$/m);
     expect(failed).toMatch(/^ {2}merchant-payment-cleansing +paused until \S+Z +- +-$/m);
 
-    world.tokenService.respondWith(CLEANSING, { status: 404 });
+    world.tokenService.behave(CLEANSING, { answer: { status: 404 } });
     await world.run('client retry acme --yes');
     await world.run('client check acme');
     expect(await list()).toMatch(/^ {2}merchant-payment-cleansing +held until \S+Z +- +-$/m);
 
-    for (const service of SERVICES) world.tokenService.respondWith(service, undefined);
+    for (const service of SERVICES) world.tokenService.behave(service, {});
     await world.run('client retry acme --yes');
     await world.run('client check acme');
     expect(await list()).toMatch(/^ {2}customer-insights +ok +\S+Z +\S+Z$/m);
@@ -214,7 +214,7 @@ describe('client list with the table', () => {
   });
 
   it('shows the trial of a pending version, by each service', async ({ world }) => {
-    world.tokenService.respondWith(CLEANSING, { status: 404 });
+    world.tokenService.behave(CLEANSING, { answer: { status: 404 } });
     await world.run('client put acme --yes', { input: WRONG });
     const trials =
       /^acme: current .*; pending [0-9a-f]{8}, stored \S+Z \(rejected at \S+Z by customer-insights, misconfigured at \S+Z by merchant-payment-cleansing\)$/m;

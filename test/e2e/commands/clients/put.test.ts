@@ -53,14 +53,14 @@ describe('client put', () => {
   });
 
   it('says after a redirect that the credential may be wrong, until it is in use', async ({ world }) => {
-    world.tokenService.respondWith(INSIGHTS, { status: 302, headers: { location: '/login?error=1' } });
+    world.tokenService.behave(INSIGHTS, { answer: { status: 302, headers: { location: '/login?error=1' } } });
     const doubt = /customer-insights: Some services answer a wrong secret with a redirect or 403 .* Compare authUrl/;
     expect(await world.run(PUT, { input: NEW })).toEqual(ended(1, /misconfigured/, doubt));
     expect((await world.run('client check acme')).stderr).toMatch(/^customer-insights: Compare authUrl/m);
   });
 
   it('promotes no credential that one service rejects, or the operator may not check', async ({ world }) => {
-    world.tokenService.respondWith(CLEANSING, { status: 503 });
+    world.tokenService.behave(CLEANSING, { answer: { status: 503 } });
     const half = /customer-insights +accepted .*\nmerchant-payment-cleansing +unreachable .*AWSPENDING/s;
     expect(await world.run(PUT, { input: NEW })).toEqual(ended(1, half, /./));
     const denied = /customer-insights +access-denied .*AWSPENDING/s;
@@ -186,7 +186,7 @@ describe('client put', () => {
     });
     const warning = /^acme: the credential has ended, or ends within 30 days; /m;
     expect((await world.run('client list')).stderr).toMatch(warning);
-    world.tokenService.respondWith(INSIGHTS, { status: 401 });
+    world.tokenService.behave(INSIGHTS, { answer: { status: 401 } });
     world.letTimePass(86_400_000);
     const advice = /^customer-insights: The credential has expired: get/m;
     expect((await world.run('client check acme')).stderr).toMatch(advice);

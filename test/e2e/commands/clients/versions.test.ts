@@ -60,9 +60,9 @@ describe('client check', () => {
 
 describe('client retry', () => {
   it('lets a version be sent again that a service has rejected by mistake', async ({ world }) => {
-    world.tokenService.respondWith(INSIGHTS, { status: 401 });
+    world.tokenService.behave(INSIGHTS, { answer: { status: 401 } });
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected/);
-    world.tokenService.respondWith(INSIGHTS, undefined);
+    world.tokenService.behave(INSIGHTS, {});
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
 
     const cleared = /acme +customer-insights +[0-9a-f]{8} +- +-\nacme +merchant-payment-cleansing +- +- +-\n$/;
@@ -79,9 +79,9 @@ describe('client retry', () => {
   it('lets every client of a service be sent again after an outage, and lists the ended pauses', async ({ world }) => {
     await world.addClient('globex', INSIGHTS, OLD);
     await world.addClient('hooli', CLEANSING, OLD);
-    world.tokenService.respondWith(INSIGHTS, { status: 503, headers: { 'retry-after': '300' } });
+    world.tokenService.behave(INSIGHTS, { answer: { status: 503, headers: { 'retry-after': '300' } } });
     for (const client of ['acme', 'globex']) await world.run(`client check ${client} --service ${INSIGHTS}`);
-    world.tokenService.respondWith(INSIGHTS, undefined);
+    world.tokenService.behave(INSIGHTS, {});
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +unreachable/);
 
     const cleared = ['acme', 'globex'].map((client) => `${client} +customer-insights +- +- +ended\n`).join('');
@@ -95,11 +95,11 @@ it('client retry --service keeps latches without --rejected, and its plan counts
   world,
 }) => {
   await world.addClient('globex', INSIGHTS, OLD);
-  world.tokenService.respondWith(INSIGHTS, { status: 401 });
+  world.tokenService.behave(INSIGHTS, { answer: { status: 401 } });
   await world.run(`client check acme --service ${INSIGHTS}`);
-  world.tokenService.respondWith(INSIGHTS, { status: 404 });
+  world.tokenService.behave(INSIGHTS, { answer: { status: 404 } });
   await world.run('client check globex');
-  world.tokenService.respondWith(INSIGHTS, undefined);
+  world.tokenService.behave(INSIGHTS, {});
 
   const retry = `client retry --service ${INSIGHTS} --yes`;
   const held = /\n- allows 1 held and unproven pair one more rejected log-in each\n/;

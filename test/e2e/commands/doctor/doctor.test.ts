@@ -99,7 +99,7 @@ describe('doctor', () => {
 
   it('says that a token which the broker had already does not prove the service', async ({ world }) => {
     await world.caller.token({ client: 'acme', service: INSIGHTS });
-    world.tokenService.respondWith(INSIGHTS, { status: 503 });
+    world.tokenService.behave(INSIGHTS, { answer: { status: 503 } });
     const had = /\nok +call +A token was issued, .*; the broker had cached it\n$/;
     const unproven = /^The call works\. This does not prove the service, .* client check\.\n$/;
     expect(await world.run(DOCTOR)).toEqual(ended(0, had, unproven));
@@ -162,7 +162,7 @@ async function withWorld(happen: (world: OperatorWorld) => unknown): Promise<Sit
 
 function serviceAnswering(status: number, body: string) {
   return async ({ tokenService }: OperatorWorld) =>
-    tokenService.respondWith(INSIGHTS, { status, headers: { 'content-type': 'application/json' }, body });
+    tokenService.behave(INSIGHTS, { answer: { status, headers: { 'content-type': 'application/json' }, body } });
 }
 
 interface Front {
