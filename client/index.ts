@@ -4,6 +4,7 @@ export { type Caller, type CallerRule, ruleText } from './caller.ts';
 export { type BrokerProblem, type FailureType, networkAdvice, safeCause, TokenBrokerError } from './error.ts';
 export {
   type AwsCredentials,
+  credentialsReason,
   type Endpoint,
   keepAwsCredentials,
   parseEndpoint,

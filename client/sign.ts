@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type SigningKey, signPost } from '../functions/sigv4.ts';
 import { isLoopback } from '../functions/vocabulary.ts';
 import { failure, safeCause } from './error.ts';
@@ -82,19 +83,85 @@ export async function readCredentials(read: ReadAwsCredentials) {
 function failWithCredentials(error: unknown): never {
   const cause = safeCause(error);
   const isMissing = /^(ERR_)?MODULE_NOT_FOUND$/.test(cause.code ?? '');
-  throw failure(isMissing ? 'aws-sdk-missing' : 'aws-credentials-unavailable', '', { cause });
+  const reason = '$metadata' in Object(error) ? `AWS answered ${cause.message}` : credentialsReason(error);
+  throw failure(isMissing ? 'aws-sdk-missing' : 'aws-credentials-unavailable', isMissing ? '' : reason, { cause });
 }
 
-/** Loads the AWS SDK's standard chain when first needed: environment, profile, SSO, container, instance. */
-export function standardAwsCredentials(): ReadAwsCredentials {
+/**
+ * Loads the AWS SDK's standard chain when first needed: environment, profile, SSO, container, instance. The options are
+ * the chain's. `credentialsReason` explains its failures.
+ */
+export function standardAwsCredentials(options: object = {}): ReadAwsCredentials {
+  let heard = '';
+  const hear = (text: string) => {
+    heard += `${text}\n`;
+  };
+  const ignore = () => undefined;
+  // The chain reports the failures of its sources only to a logger.
+  const warn = (text: string) => process.emitWarning(text);
+  const logger = { debug: hear, warn, info: ignore, error: ignore };
+  const hearStatus = (message: unknown) => {
+    const { request, response } = message as Answered;
+    if (isOfCredentials(request.host)) hear(`status ${response.statusCode}`);
+  };
   let chain: Promise<ReadAwsCredentials> | undefined;
-  return async (options) => {
+  return async (properties) => {
     // The SDK otherwise keeps the files of profiles for the life of the process.
     const load = () => import('@aws-sdk/credential-provider-node');
-    chain ??= load().then(({ defaultProvider }) => defaultProvider({ ignoreCache: true }));
-    return (await chain)(options);
+    chain ??= load().then((sdk) => sdk.defaultProvider({ ignoreCache: true, logger, ...options }));
+    const find = await chain;
+    subscribe(ANSWERED, hearStatus);
+    try {
+      return await find(properties);
+    } catch (error) {
+      throw Object.assign(Object(error), { reason: credentialsReason(error, heard) });
+    } finally {
+      unsubscribe(ANSWERED, hearStatus);
+      heard = '';
+    }
   };
 }
+
+/** Node's channel for the answers to requests of `node:http`. */
+const ANSWERED = 'http.client.response.finish';
+
+interface Answered {
+  readonly request: { readonly host: string };
+  readonly response: { readonly statusCode: number };
+}
+
+/** Returns whether a host answers with the credentials of a container or an instance. */
+function isOfCredentials(host: string): boolean {
+  const container = URL.parse(process.env.AWS_CONTAINER_CREDENTIALS_FULL_URI ?? '')?.hostname;
+  return host === container || /^169\.254\.|^\[?fd00:ec2:/.test(host);
+}
+
+/** Returns why there are no credentials, in our own words: the messages of the SDK may quote a secret. */
+export function credentialsReason(error: unknown, heard = ''): string | undefined {
+  const { reason, message = '' } = Object(error);
+  const said = `${heard}${message}`;
+  const [form = /^/, words] = REASONS.find(([known]) => known.test(said)) ?? [];
+  return reason ?? (words && form.exec(said)?.[0].replace(form, words));
+}
+
+const REASONS: readonly (readonly [said: RegExp, words: string])[] = [
+  [/invalid SSO cred|Conflicting SSO|Sso session '/, 'the SSO settings of the profile are incomplete'],
+  [/SSO session|SSO token|session token not found/i, 'the session of `aws sso login` is missing or has expired'],
+  [/^No access$/m, 'SSO gives you no access to this account and role'],
+  [/aws login|Failed to load token from/, 'the session of `aws login` is missing or has expired'],
+  [/multi-factor/, 'the profile requires MFA'],
+  [/returned expired credentials/, 'the credential_process of the profile returned expired keys'],
+  [/Command failed|credential_process returned/, 'the credential_process of the profile failed'],
+  [/Detected a cycle/, 'the profiles name each other as their source'],
+  [/Unsupported credential source/, 'the profile has an unknown credential_source'],
+  [/URL not accepted/, 'AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor the address of a container service'],
+  [/using profile: \[(?!default\])([\w.@-]{1,64})\]/, 'the profile "$1" does not exist, or has no keys'],
+  [/status ([3-5]\d\d)/, 'the credentials endpoint of the container or instance answered $1'],
+  [/not valid JSON|required format|Invalid resp/, 'the credentials endpoint of the container or instance sent no keys'],
+  [/ENOENT/, 'a file that the environment or the profile names is missing'],
+  [/\b(E(?:CONN|HOST|NET)[A-Z]+|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|TimeoutError)\b/, 'their endpoint did not answer ($1)'],
+  [/Region is missing/, 'no AWS region is set'],
+];
 
 /** The clock for signatures: this machine's time, corrected by AWS's answers. */
 export type SigningClock = ReturnType<typeof createSigningClock>;

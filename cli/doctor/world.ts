@@ -4,6 +4,7 @@ import type { DoctorStep } from '../../client/commands/doctor/step.ts';
 import type { DoctorOptions } from '../../client/commands/doctor.ts';
 import { CommandFailure } from '../../client/commands/failure.ts';
 import type { Shell } from '../../client/commands/shell.ts';
+import { standardAwsCredentials } from '../../client/index.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
 import { stackName } from '../../lib/settings/names.ts';
 import type { Environment } from '../../lib/settings/settings.ts';
@@ -87,11 +88,7 @@ function signIn(shell: Shell, environment: Environment, options: StackOptions) {
 /** Returns the same shell, signed in with the profile if it is named. */
 function asProfile(shell: Shell, profile: string | undefined): Shell {
   if (profile === undefined) return shell;
-  const credentials = async () => {
-    const { defaultProvider } = await import('@aws-sdk/credential-provider-node');
-    return defaultProvider({ profile })();
-  };
-  return { ...shell, credentials };
+  return { ...shell, credentials: standardAwsCredentials({ profile }) };
 }
 
 /** Returns the shell signed in as the bootstrap's lookup role, which may read and change nothing. */

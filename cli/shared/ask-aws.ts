@@ -1,6 +1,7 @@
 import type { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { aborted, CommandFailure, UNSET_LOCAL } from '../../client/commands/failure.ts';
 import type { Shell } from '../../client/commands/shell.ts';
+import { credentialsReason } from '../../client/index.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
 import { membersOf } from '../../functions/broker/json.ts';
 import { KEY_REFUSED, POLICY_KIND } from '../../functions/vocabulary.ts';
@@ -51,7 +52,8 @@ export function awsFailure(error: unknown, action: string, region: string | unde
   const [, ...known] = KNOWN.find(([names]) => names.test(word)) ?? [/./, ...(isRefusal ? REFUSED : UNAVAILABLE)];
   const [type, detail, advice] = denialOf(word, error, action) ?? known;
   const place = region === undefined ? '' : ` in ${region}`;
-  return new CommandFailure(type, `${detail}: ${action}${place} (${word})`, advice);
+  const reason = (type === 'aws-credentials-missing' && credentialsReason(error)) || word;
+  return new CommandFailure(type, `${detail}: ${action}${place} (${reason})`, advice);
 }
 
 /** Describes a denial of the profile's role or of the key, or by another kind of policy than the caller's own. */

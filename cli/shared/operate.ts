@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 import type { Command } from 'commander';
 import { type About, aborted, explainFailure } from '../../client/commands/failure.ts';
 import { parseRegion, TO_LOCAL } from '../../client/commands/options.ts';
@@ -71,7 +72,9 @@ type SdkService = 'CLOUDFORMATION' | 'CLOUDWATCH' | 'CODEDEPLOY' | 'LAMBDA' | 'S
 
 /** Returns the configuration of an SDK client. Its limits suit a person, who waits longer than a caller. */
 export function awsConfig(shell: Shell, options: CommandOptions, service: StandIn | SdkService) {
-  const { env, credentials } = shell;
+  const { env } = shell;
+  // The client's own types do without those of the SDK.
+  const credentials = shell.credentials as ReturnType<typeof defaultProvider>;
   const [region, endpoint] = [awsRegion(shell, options), env[endpointVariable(shell, service)]];
   return {
     ...(region && { region }),

@@ -53,8 +53,6 @@ function printFailure(shell: Shell, failure: Failure, options: Parameters<typeof
   const silent = silentPlace(shell, failure, options.url);
   note(shell, `error: ${silent ? `${failure.type}: Nothing answers at ${silent}` : failure.message}`);
   note(shell, silent ? SILENT_ADVICE : adviceFor(failure, options));
-  const profile = emptyProfile(shell);
-  if (profile && failure.type.startsWith('aws-credentials-')) note(shell, profile);
   const { retryAfterSeconds, problem } = failure instanceof TokenBrokerError ? failure : {};
   if (problem?.response_shape !== undefined && !options.json) note(shell, shapeText(problem.response_shape));
   if (retryAfterSeconds !== undefined) note(shell, `Try again in ${retryAfterSeconds} s.`);
@@ -80,11 +78,6 @@ export function terminalCommand(words: string, platform = process.platform): str
 export const UNSET_LOCAL = terminalCommand('--unset');
 
 const SILENT_ADVICE = `Correct the port, start the local broker with npm start, or remove the variables of a local broker that has ended: ${UNSET_LOCAL}.`;
-
-/** Returns a hint about the profile that the shell names, when it provided no credentials. */
-export function emptyProfile({ env: { AWS_PROFILE: profile } }: Shell): string | undefined {
-  return profile && `AWS_PROFILE is "${profile}": check that it exists and that you are signed in to it.`;
-}
 
 type Failure = TokenBrokerError | CommandFailure;
 

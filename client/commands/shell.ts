@@ -1,6 +1,6 @@
 import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
-import type { defaultProvider } from '@aws-sdk/credential-provider-node';
+import { type ReadAwsCredentials, standardAwsCredentials } from '../index.ts';
 
 /** The complete view that a command has of its process. */
 export interface Shell {
@@ -11,7 +11,7 @@ export interface Shell {
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The AWS SDK's chain of credentials. Rejects on Ctrl-C. */
-  readonly credentials: ReturnType<typeof defaultProvider>;
+  readonly credentials: ReadAwsCredentials;
   /** Aborts on Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal;
   /** The exit code of a command that did not fail otherwise. */
@@ -51,16 +51,13 @@ const REPEATED_SIGNAL_MS = 500;
 export const PROXIED = { httpsAgent: { proxyEnv: process.env } };
 const OPTIONS = { clientConfig: { requestHandler: PROXIED } };
 
-/** Loads the standard chain when first needed. The chain may search for minutes, and ignores signals. */
+/** Returns the standard chain, which may search for minutes and ignores signals. */
 function standardCredentials(signal: AbortSignal): Shell['credentials'] {
   const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
   // Avoids an unhandled rejection when no search has begun.
   aborted.catch(() => undefined);
-  let chain: Promise<Shell['credentials']> | undefined;
-  return async (properties) => {
-    chain ??= import('@aws-sdk/credential-provider-node').then(({ defaultProvider }) => defaultProvider(OPTIONS));
-    return Promise.race([(await chain)(properties), aborted]);
-  };
+  const chain = standardAwsCredentials(OPTIONS);
+  return (properties) => Promise.race([chain(properties), aborted]);
 }
 
 /** Ends this process with the exit code of a command. */

@@ -101,15 +101,17 @@ class TokenBroker:
             try:
                 with self.loading:  # two threads at once could not load the files of AWS
                     credentials, http = self.session.get_credentials(), self.connect(self.read_limits[bool(held)])
-                auth.SigV4Auth(credentials.get_frozen_credentials(), "lambda", self.region).add_auth(request)
+                frozen = credentials and credentials.get_frozen_credentials()
+                auth.SigV4Auth(frozen, "lambda", self.region).add_auth(request)
                 answer = http.send(request.prepare())
                 outcome = read(answer)
                 pause += int(*re.findall(r"^\d{1,6}$", answer.headers.get("Retry-After", "")))  # or a proxy's date
             except (exceptions.HTTPClientError, exceptions.ConnectionError, ValueError) as error:
                 advice = f"no broker answered ({causes(error)}): check the URL and the network"
                 outcome = TokenBrokerError("network-error", advice, True)
-            except Exception:  # each source of AWS keys has its own
-                outcome = TokenBrokerError("aws-credentials-unavailable", "attach a role, or set AWS keys")
+            except Exception as error:  # each source of AWS keys has its own
+                advice = f"attach a role, or set AWS keys ({causes(error)})"
+                outcome = TokenBrokerError("aws-credentials-unavailable", advice)
             if isinstance(outcome, Token):
                 life = outcome["expires_in"] - min(30, outcome["expires_in"] * 0.2)
                 outcome.since, outcome.renew, outcome.ends = began, began + life * 0.85, began + life

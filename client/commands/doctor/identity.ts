@@ -1,7 +1,7 @@
 import { signPost } from '../../../functions/sigv4.ts';
 import { ASSUMED_ROLE_ARN, urlSuffixOf } from '../../../functions/vocabulary.ts';
-import { type Endpoint, safeCause } from '../../index.ts';
-import { aborted, emptyProfile } from '../failure.ts';
+import { credentialsReason, type Endpoint, safeCause } from '../../index.ts';
+import { aborted } from '../failure.ts';
 import type { Shell } from '../shell.ts';
 import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
@@ -19,10 +19,9 @@ export async function findCredentials(shell: Shell) {
     const kind = sessionToken ? 'temporary keys' : 'long-lived keys';
     const end = expiration ? `, until ${expiration.toISOString()}` : '';
     return { step: ok(step, `${accessKeyId}, ${kind}${end}`), credentials };
-  } catch {
+  } catch (error) {
     if (shell.signal.aborted) throw aborted();
-    // The chain's own message may quote a profile.
-    const detail = emptyProfile(shell) || 'No source has AWS credentials';
+    const detail = `No source has AWS credentials: ${credentialsReason(error) ?? 'none is set up'}`;
     return { step: failed(step, 'aws-credentials-missing', detail) };
   }
 }

@@ -86,7 +86,7 @@ describe('the command line as a process of its own', () => {
     for (const args of [['client', 'list'], ['token', 'acme', 'customer-insights'], ['doctor']]) {
       const { exitCode, stdout, stderr } = await finished(startCommandLine(args, { ...world.shell, ...none }));
       expect(exitCode).toBe(1);
-      expect(stdout + stderr).toMatch(/AWS_PROFILE is "nowhere": check that it exists/);
+      expect(stdout + stderr).toMatch(/the profile "nowhere" does not exist, or has no keys/);
     }
   });
 

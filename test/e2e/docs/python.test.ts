@@ -57,8 +57,16 @@ describe.skipIf(!PYTHON.isThere)(`token_broker.py for ${PYTHON.title}`, () => {
     ['without https', { TOKEN_BROKER_URL: 'http://broker.example.com' }, /^wrong-url: [^\n]+\n$/],
     ['of a URL without a scheme', { TOKEN_BROKER_URL: 'broker.example.com' }, /^wrong-url: [^\n]+\n$/],
     ['without a region', { AWS_REGION: '' }, /^region-missing: [^\n]+AWS_REGION[^\n]+\n$/],
-    ['without AWS keys', { AWS_ACCESS_KEY_ID: '' }, /^aws-credentials-unavailable: [^\n]+\n$/],
-    ['of a profile that does not exist', { AWS_PROFILE: 'no' }, /^aws-credentials-unavailable: [^\n]+\n$/],
+    [
+      'without AWS keys',
+      { AWS_ACCESS_KEY_ID: '' },
+      /^aws-credentials-unavailable: [^\n]+ \(NoCredentialsError, .*\)\n$/,
+    ],
+    [
+      'of a profile that does not exist',
+      { AWS_PROFILE: 'no' },
+      /^aws-credentials-unavailable: [^\n]+ \(ProfileNotFound, .*\)\n$/,
+    ],
   ])('ends with one sentence as a program %s', async (_, variables, sentence) => {
     expect(await program(variables)).toEqual(ended(1, '', sentence));
   });

@@ -1,8 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { fromIni } from '@aws-sdk/credential-provider-ini';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type AwsCredentials, keepAwsCredentials, type ReadAwsCredentials } from '../../../client/index.ts';
+import {
+  type AwsCredentials,
+  keepAwsCredentials,
+  type ReadAwsCredentials,
+  standardAwsCredentials,
+} from '../../../client/index.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { AWS_ANSWERS } from './broker-answers.ts';
 import { fingerprint, goodAnswer, MINUTE_MS, NOW, PAIR, spyOnWarnings, startClientWorld } from './client-world.ts';
@@ -161,6 +167,43 @@ describe('AWS credentials that have expired', () => {
   });
 });
 
+describe('AWS credentials that nothing provides', () => {
+  const NO_TOKEN = { AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: '/marked' };
+
+  it.each<readonly [happened: string, profile: string, env: Readonly<Record<string, string>>, reason: RegExp]>([
+    // @see boto/botocore#3480, aws/eks-pod-identity-agent#89
+    ['a pod whose token has expired', '', {}, /: the credentials endpoint of the container or instance answered 400$/],
+    // @see aws/aws-sdk-php#3188
+    [
+      'a pod whose token is not mounted',
+      '',
+      NO_TOKEN,
+      /: a file that the environment or the profile names is missing$/,
+    ],
+    // @see aws/aws-cdk#20896, thomasmichaelwallace/serverless-better-credentials#13
+    ['an SSO session that has ended', 'sso', {}, /: the session of `aws sso login` is missing or has expired$/],
+    // @see serverless/serverless#4242
+    ['a misspelt profile', 'nowhere', {}, /: the profile "nowhere" does not exist, or has no keys$/],
+    ['a program that fails', 'program', {}, /: the credential_process of the profile failed$/],
+    ['a role that requires MFA', 'mfa', {}, /: the profile requires MFA$/],
+    ['a role that may not be assumed', 'role', {}, /: AWS answered AccessDenied$/],
+    ['profiles in a circle', 'circle', {}, /: the profiles name each other as their source$/],
+    ['a host that is away', '', { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://127.0.0.1:9' }, /\(ECONNREFUSED\)$/],
+  ])('name the reason and quote nothing: %s', async (_, profile, env, reason) => {
+    const error = '<ErrorResponse><Error><Code>AccessDenied</Code><Message>marked</Message></Error></ErrorResponse>';
+    const peer = await startLoopbackServer((response) => response.writeHead(400).end(error));
+    onTestFinished(peer.close);
+    stubProfile(PROFILES, peer.url);
+    const variables = { AWS_PROFILE: profile, AWS_CONTAINER_CREDENTIALS_FULL_URI: peer.url, ...env };
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+    const credentials = standardAwsCredentials({ maxRetries: 0 });
+    const { broker } = await startClientWorld(goodAnswer(1), { credentials });
+    const failed = await broker.token(PAIR).catch((thrown: unknown) => thrown);
+    expect(failed).toMatchObject({ type: 'aws-credentials-unavailable', detail: expect.stringMatching(reason) });
+    expect(inspect(failed, { depth: 9 })).not.toContain('marked');
+  });
+});
+
 it('20 calls with one signal cause no warning of listeners', async () => {
   const warn = spyOnWarnings();
   const { signal } = new AbortController();
@@ -175,6 +218,15 @@ function stopDate(): void {
 }
 
 const BASE = '[profile base]\naws_access_key_id = AKIDBASE\naws_secret_access_key = key\n';
+
+const ROLE = 'role_arn = arn:aws:iam::111111111111:role/x\nsource_profile';
+const PROFILES = `${BASE}[profile role]\n${ROLE} = base
+[profile mfa]\n${ROLE} = base\nmfa_serial = arn:aws:iam::111111111111:mfa/me
+[profile circle]\n${ROLE} = other\n[profile other]\n${ROLE} = circle
+[profile program]\ncredential_process = /bin/sh -c "echo marked >&2; exit 3"
+[profile sso]\nsso_session = s\nsso_account_id = 111111111111\nsso_role_name = x
+[sso-session s]\nsso_start_url = https://example.com\nsso_region = eu-west-1
+`;
 
 /** Makes a file of profiles the only source of credentials, and returns the function that rewrites it. */
 function stubProfile(text: string, stsUrl?: string) {
