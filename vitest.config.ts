@@ -7,7 +7,7 @@ delete process.env.TOKEN_BROKER_ENVIRONMENTS_FILE;
 /** Slow: they start another program, a browser, a bundler or an installation, or wait as long as an operator. */
 const SLOW = [
   'test/contract/{oauth-libraries,openapi-generators}.test.ts',
-  'test/e2e/{app,bench,local-config,local-process,readme-commands,settings-file,stack}.test.ts',
+  'test/e2e/{app,bench,local,local-config,readme-commands,settings-file,stack}.test.ts',
   'test/e2e/client/*.test.ts',
   'test/e2e/commands/{clients/rehearsal,doctor/stack,process,serve-api}.test.ts',
   'test/e2e/docs/{examples,languages,operations,python,ten-minutes}.test.ts',
