@@ -101,7 +101,7 @@ export async function startLocalBroker({ port, config: input, folder, onFailure,
       events.add(work);
       void work.finally(() => events.delete(work));
     };
-    const [secrets, tables] = [createSecrets({ onLabelUpdated }), createTables()];
+    const [secrets, tables] = [createSecrets(onLabelUpdated), createTables()];
     const logs = createLogs(functionName(LOCAL_ENVIRONMENT));
     const keys = [...keysOf(config), own, spectator];
     const aws = await startBeside(3, 'AWS', (wanted) => serveAws([secrets, tables, logs], { keys, port: wanted }));

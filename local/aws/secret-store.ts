@@ -29,7 +29,7 @@ interface SecretDetails {
 }
 
 /** Stores the secrets and finds them by name or ARN. */
-export function createSecretStore(now: () => number, onLabelUpdated: (update: LabelUpdate) => void) {
+export function createSecretStore(onLabelUpdated: (update: LabelUpdate) => void) {
   const secrets = new Map<string, StoredSecret>();
   const store = {
     /** Returns every secret, oldest first, including secrets marked for deletion. */
@@ -38,7 +38,7 @@ export function createSecretStore(now: () => number, onLabelUpdated: (update: La
     create(name: string, { KmsKeyId, Tags = [] }: SecretDetails = {}): StoredSecret {
       const suffix = Array.from({ length: 6 }, () => randomInt(36).toString(36)).join('');
       const arn = `arn:aws:secretsmanager:us-east-1:111111111111:secret:${name}-${suffix}`;
-      const versions = createVersions(now, (label, versionId) => onLabelUpdated({ name, arn, versionId, label }));
+      const versions = createVersions((label, versionId) => onLabelUpdated({ name, arn, versionId, label }));
       const tags = new Map(Tags.map(({ Key, Value }) => [Key, Value]));
       const secret: StoredSecret = { name, arn, versions, tags, kmsKeyId: KmsKeyId };
       secrets.set(name, secret);
@@ -86,7 +86,7 @@ export interface StoredVersion {
  * The versions of a secret and their stages. As in AWS, no two versions have the same stage.
  * The version that loses AWSCURRENT gets AWSPREVIOUS. A version without a stage is deprecated.
  */
-function createVersions(now: () => number, onStageMoved: (stage: string, versionId: string) => void) {
+function createVersions(onStageMoved: (stage: string, versionId: string) => void) {
   const known = new Map<string, StoredVersion>();
   const versions = {
     /** Returns every version, also deprecated ones. */
@@ -108,7 +108,7 @@ function createVersions(now: () => number, onStageMoved: (stage: string, version
         if (JSON.stringify(before.value) === JSON.stringify(value)) return before;
         throw new AwsError('ResourceExistsException', `ClientRequestToken ${id} is already in use for a version`);
       }
-      const version: StoredVersion = { versionId: id, value, createdAt: now(), stages: new Set() };
+      const version: StoredVersion = { versionId: id, value, createdAt: Date.now(), stages: new Set() };
       const isFirst = known.size === 0;
       known.set(id, version);
       for (const stage of isFirst ? [...stages, 'AWSCURRENT'] : stages) attach(stage, version);

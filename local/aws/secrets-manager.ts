@@ -10,20 +10,13 @@ import {
 } from './secret-store.ts';
 import { type AwsKey, jsonApi, operation } from './server.ts';
 
-interface Options {
-  /** Epoch milliseconds. */
-  readonly now?: (() => number) | undefined;
-  /** Called when AWS would send the event `Secret Label Updated`. */
-  readonly onLabelUpdated?: ((update: LabelUpdate) => void) | undefined;
-}
-
 /**
  * Stands in for AWS Secrets Manager, with the operations that the broker, its commands and the docs use.
- * Account 111111111111, region us-east-1, everything in memory.
+ * Account 111111111111, region us-east-1, everything in memory. Calls `onLabelUpdated` where AWS sends an event.
  */
-export function createSecrets({ now = Date.now, onLabelUpdated = () => undefined }: Options = {}) {
-  const store = createSecretStore(now, onLabelUpdated);
-  const operations = { ...valueOperations(store), ...inventoryOperations(store, now), ...policyOperations(store) };
+export function createSecrets(onLabelUpdated: (update: LabelUpdate) => void = () => undefined) {
+  const store = createSecretStore(onLabelUpdated);
+  const operations = { ...valueOperations(store), ...inventoryOperations(store), ...policyOperations(store) };
   return { ...jsonApi('secretsmanager', 'secretsmanager', operations), store };
 }
 
@@ -97,7 +90,7 @@ function valueOperations(store: SecretStore) {
 }
 
 /** Lists, describes, tags and deletes secrets. */
-function inventoryOperations(store: SecretStore, now: () => number) {
+function inventoryOperations(store: SecretStore) {
   return {
     DescribeSecret: operation(z.object({ SecretId }), (input) => {
       const secret = store.get(input.SecretId);
@@ -146,7 +139,7 @@ function inventoryOperations(store: SecretStore, now: () => number) {
       z.object({ SecretId, RecoveryWindowInDays: z.int().min(7).max(30).default(30) }),
       (input) => {
         const secret = store.getActive(input.SecretId);
-        secret.deletion = { goneAt: now() + input.RecoveryWindowInDays * DAY_MS };
+        secret.deletion = { goneAt: Date.now() + input.RecoveryWindowInDays * DAY_MS };
         return { ...identity(secret), DeletionDate: secret.deletion.goneAt / 1_000 };
       },
     ),

@@ -11,7 +11,7 @@ import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from 
  * `GET /<service>/v1/whoami` accepts the token.
  */
 export async function startTokenService(options: TokenServiceOptions) {
-  const { credentials, acceptedSecret, port, now = Date.now, lifetimeSeconds = 3_600 } = options;
+  const { credentials, acceptedSecret, port, lifetimeSeconds = 3_600 } = options;
   const tokens = new Map<string, Pair & { readonly expiresAt: number }>();
   const requests: TokenRequestRecord[] = [];
   const behaviours = new Map<Target, Behaviour>();
@@ -41,7 +41,7 @@ export async function startTokenService(options: TokenServiceOptions) {
 
   function whoAmI(service: ServiceName, authorization = ''): HttpAnswer {
     const token = tokens.get(authorization.replace(/^Bearer /, ''));
-    if (token?.service !== service || now() >= token.expiresAt) return json(401, { error: 'invalid_token' });
+    if (token?.service !== service || Date.now() >= token.expiresAt) return json(401, { error: 'invalid_token' });
     return json(200, { service, client: token.client });
   }
 
@@ -54,7 +54,7 @@ export async function startTokenService(options: TokenServiceOptions) {
     const ok =
       isAcceptable ||
       credentials[service]?.some((pair) => pair.client_id === clientId && pair.secret === secret) === true;
-    requests.push({ service, client, at: now(), ok });
+    requests.push({ service, client, at: Date.now(), ok });
 
     const { latencyMs = 0, fault, answer } = behaviours.get(service) ?? behaviours.get(undefined) ?? {};
     if (latencyMs > 0) await setTimeout(latencyMs, undefined, { ref: false });
@@ -66,7 +66,7 @@ export async function startTokenService(options: TokenServiceOptions) {
   /** The two most common forms of a token response. */
   function issued(service: ServiceName, client: ClientName): HttpAnswer {
     const token = randomBytes(32).toString('base64url');
-    tokens.set(token, { service, client, expiresAt: now() + lifetimeSeconds * 1_000 });
+    tokens.set(token, { service, client, expiresAt: Date.now() + lifetimeSeconds * 1_000 });
     if (service === 'merchant-payment-cleansing') return json(200, { token, expiresIn: lifetimeSeconds });
     return json(200, { access_token: token, token_type: 'Bearer', expires_in: lifetimeSeconds });
   }
@@ -102,8 +102,6 @@ export interface TokenServiceOptions {
   readonly lifetimeSeconds?: number;
   /** An absent or taken port is replaced by any free port. */
   readonly port?: number;
-  /** Epoch milliseconds. */
-  readonly now?: () => number;
 }
 
 interface TokenRequestRecord {

@@ -18,44 +18,41 @@ const V3 = '33333333-3333-4333-8333-333333333333';
 /** The role that the tests' own key belongs to, as far as a server can be told. */
 const ROLE = 'arn:aws:iam::111111111111:role/token-broker-local';
 
-const create: SecretsManagerCall = (aws, Name) =>
-  aws.createSecret({ Name, SecretString: 'one', ClientRequestToken: V1 });
-const describeSecret: SecretsManagerCall = (aws, SecretId) => aws.describeSecret({ SecretId });
-const deleteSecret: SecretsManagerCall = (aws, SecretId) => aws.deleteSecret({ SecretId });
-const restore: SecretsManagerCall = (aws, SecretId) => aws.restoreSecret({ SecretId });
-const getPolicy: SecretsManagerCall = (aws, SecretId) => aws.getResourcePolicy({ SecretId });
-const deletePolicy: SecretsManagerCall = (aws, SecretId) => aws.deleteResourcePolicy({ SecretId });
-const untag: SecretsManagerCall = (aws, SecretId) => aws.untagResource({ SecretId, TagKeys: ['tag-0', 'missing'] });
 const listPages: SecretsManagerCall = async (aws, name) => {
   await aws.createSecret({ Name: `${name}/a`, ClientRequestToken: V1 });
   const options = { MaxResults: 1, Filters: [{ Key: 'name' as const, Values: [name] }] };
   const { NextToken, SecretList: first } = await aws.listSecrets(options);
   return [first, (await aws.listSecrets({ ...options, NextToken })).SecretList];
 };
-const get =
-  (VersionStage?: string, VersionId?: string): SecretsManagerCall =>
+
+type Operation = Extract<keyof SecretsManager, `${string}Secret${string}` | `${string}Resource${string}`>;
+
+/** An operation on the secret of the scenario. */
+const on =
+  (operation: Operation, members: object = {}): SecretsManagerCall =>
   (aws, SecretId) =>
-    aws.getSecretValue({ SecretId, VersionStage, VersionId });
-const put =
-  (ClientRequestToken: string, SecretString: string, VersionStages?: string[]): SecretsManagerCall =>
-  (aws, SecretId) =>
-    aws.putSecretValue({ SecretId, ClientRequestToken, SecretString, VersionStages });
-const move =
-  (VersionStage: string, RemoveFromVersionId?: string, MoveToVersionId?: string): SecretsManagerCall =>
-  (aws, SecretId) =>
-    aws.updateSecretVersionStage({ SecretId, VersionStage, RemoveFromVersionId, MoveToVersionId });
+    Reflect.apply(aws[operation], aws, [{ SecretId, ...members }]);
+
+const create: SecretsManagerCall = (aws, Name) =>
+  aws.createSecret({ Name, SecretString: 'one', ClientRequestToken: V1 });
+const describeSecret = on('describeSecret');
+const deleteSecret = on('deleteSecret');
+const restore = on('restoreSecret');
+const getPolicy = on('getResourcePolicy');
+const deletePolicy = on('deleteResourcePolicy');
+const putPolicy = (ResourcePolicy: string) => on('putResourcePolicy', { ResourcePolicy });
+const untag = on('untagResource', { TagKeys: ['tag-0', 'missing'] });
+const tag = (...values: readonly string[]) =>
+  on('tagResource', { Tags: values.map((Value, index) => ({ Key: `tag-${index}`, Value })) });
+const get = (VersionStage?: string, VersionId?: string) => on('getSecretValue', { VersionStage, VersionId });
+const put = (ClientRequestToken: string, SecretString: string, VersionStages?: readonly string[]) =>
+  on('putSecretValue', { ClientRequestToken, SecretString, VersionStages });
+const move = (VersionStage: string, RemoveFromVersionId?: string, MoveToVersionId?: string) =>
+  on('updateSecretVersionStage', { VersionStage, RemoveFromVersionId, MoveToVersionId });
 const list =
   (beginning = '', more: object = {}): SecretsManagerCall =>
   (aws, name) =>
     aws.listSecrets({ Filters: [{ Key: 'name', Values: [name + beginning] }], ...more });
-const tag =
-  (...values: string[]): SecretsManagerCall =>
-  (aws, SecretId) =>
-    aws.tagResource({ SecretId, Tags: values.map((Value, index) => ({ Key: `tag-${index}`, Value })) });
-const putPolicy =
-  (ResourcePolicy: string): SecretsManagerCall =>
-  (aws, SecretId) =>
-    aws.putResourcePolicy({ SecretId, ResourcePolicy });
 
 /** A policy that keeps a role from the value of a secret. */
 function denial(role: string): string {

@@ -25,9 +25,11 @@ export async function startDynamoDB({ keys = [EXAMPLE_KEY] }: Keys = {}) {
 }
 
 /** The stand-in for Secrets Manager alone, which fails on demand. */
-export async function startSecretsManager(options: Keys & Parameters<typeof createSecrets>[0] = {}) {
-  const { keys = [EXAMPLE_KEY] } = options;
-  const { store, ...api } = createSecrets(options);
+export async function startSecretsManager(
+  { keys = [EXAMPLE_KEY] }: Keys = {},
+  ...events: Parameters<typeof createSecrets>
+) {
+  const { store, ...api } = createSecrets(...events);
   return failing({ ...(await serveAws([api], { keys })), store });
 }
 

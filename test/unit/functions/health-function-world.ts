@@ -72,7 +72,7 @@ export async function startHealthFunctionWorld({
   const accepted = Object.values(good).map((credential) => ({ client: 'acme', ...credential }));
   const credentials = Object.fromEntries(services.map((service) => [service, accepted]));
   const tokenService = await startTokenService({ credentials });
-  const secretsManager = await startSecretsManager({ onLabelUpdated: (update) => events.push(eventOf(update)) });
+  const secretsManager = await startSecretsManager({}, (update) => events.push(eventOf(update)));
   const dynamodb = await startDynamoDB();
   const sns = await startSns(TOPIC, messages, 2);
   const sts = await startSts(PROBE);

@@ -14,8 +14,7 @@ const [INSIGHTS, CLEANSING] = SERVICES;
 
 /** An environment `dev` whose secrets have versions of any age, and whose table is not in reach. */
 async function start() {
-  let ageDays = 0;
-  const standIn = await startSecretsManager({ keys: [SHELL_KEY], now: () => Date.now() - ageDays * DAY_MS - 1 });
+  const standIn = await startSecretsManager({ keys: [SHELL_KEY] });
   onTestFinished(standIn.close);
   const run = async (args: readonly string[] = [], table = 'http://127.0.0.1:9') => {
     const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url, AWS_ENDPOINT_URL_DYNAMODB: table };
@@ -29,10 +28,9 @@ async function start() {
     const Tags = tag === undefined ? [] : [{ Key: 'services', Value: tag }];
     const secret = standIn.store.create(`token-broker/${name}`, { Tags });
     for (const [age, ...stages] of versions) {
-      ageDays = age;
-      secret.versions.add(`${name.replaceAll(/\W/g, '-')}-${age}`.padEnd(32, '0'), value, stages);
+      const id = `${name.replaceAll(/\W/g, '-')}-${age}`.padEnd(32, '0');
+      Object.assign(secret.versions.add(id, value, stages), { createdAt: Date.now() - age * DAY_MS - 1 });
     }
-    ageDays = 0;
     return secret;
   };
   return { ...standIn, store, run };
