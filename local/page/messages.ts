@@ -1,4 +1,6 @@
-/** The JSON between the page and its server. Contains only types, so that the page's script can import them. */
+import { z } from 'zod';
+
+/** The JSON between the page and its server. The page's script only imports types. */
 
 /** A name with a text, such as a fact or a command to copy. */
 export type Entry = { readonly name: string; readonly text: string };
@@ -74,16 +76,23 @@ export interface OperatorMessage extends Pick<SeenRequest, 'at' | 'subject'> {
   readonly commands: readonly Entry[];
 }
 
+const text = z.string().max(1_000);
+
+/** The body of `POST /incident`. */
+export const INCIDENT = z.strictObject({ service: text, name: text });
+
 /** The body of `POST /call`. The page's server passes invalid values on, because the broker must reject them. */
-export interface CallForm {
-  readonly caller: string;
-  readonly operation: 'token' | 'check' | 'whoami';
-  readonly client?: string | undefined;
-  readonly service?: string | undefined;
-  readonly min_ttl?: number | undefined;
-  readonly refused?: string | undefined;
-  readonly reveal?: boolean | undefined;
-}
+export const CALL = z.strictObject({
+  caller: text,
+  operation: z.enum(['token', 'check', 'whoami']),
+  client: text.optional(),
+  service: text.optional(),
+  min_ttl: z.number().optional(),
+  refused: text.optional(),
+  reveal: z.boolean().optional(),
+});
+
+export type CallForm = Readonly<z.infer<typeof CALL>>;
 
 /** The report of a call. It contains no key and no signature, and a token only if the form asks to reveal it. */
 export interface CallReport {

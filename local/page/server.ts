@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { parseJson } from '../../functions/broker/json.ts';
 import { type HttpAnswer, headerValue, json, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
 import type { PageCall } from './calls.ts';
-import type { State } from './messages.ts';
+import { CALL, INCIDENT, type State } from './messages.ts';
 
 interface Options {
   readonly port: number;
@@ -74,18 +74,7 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-const text = z.string().max(1_000);
-const INCIDENT = z.strictObject({ service: text, name: text });
 const NOTHING_ELSE = z.strictObject({});
-const CALL = z.strictObject({
-  caller: text,
-  operation: z.enum(['token', 'check', 'whoami']),
-  client: text.optional(),
-  service: text.optional(),
-  min_ttl: z.number().optional(),
-  refused: text.optional(),
-  reveal: z.boolean().optional(),
-});
 
 const refusal = (status: number, message: string) => json(status, { message });
 const NOTHING = refusal(404, 'There is nothing here.');

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { request } from 'node:https';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { AwsCall } from '../../support/aws/faulty-endpoint.ts';
 import { requestContext, signedBy } from '../../support/aws/function-url-events.ts';
 import { createCertificateAuthority } from '../../support/services/certificates.ts';
@@ -127,8 +127,10 @@ const TYPE = { 'content-type': 'application/x-amz-json-1.1' };
 const answer = (response: ServerResponse, status: number, body: object) =>
   response.writeHead(status, TYPE).end(JSON.stringify(body));
 
+type Echo = (response: ServerResponse, echo: string, marks: Marks) => void;
+
 /** Ways in which AWS, or a server that pretends to be AWS, can repeat everything. */
-const ECHOES: readonly (readonly [string, (response: ServerResponse, echo: string, marks: Marks) => void])[] = [
+const ECHOES: readonly (readonly [string, Echo])[] = [
   ['refuses', (to, echo) => answer(to, 400, { __type: 'AccessDeniedException', Message: echo, message: echo })],
   ['names an error by the secret', (to, _, { secret }) => answer(to, 400, { __type: secret, code: secret })],
   ['breaks off', (to, echo) => to.writeHead(200, TYPE).end(`{"SecretString":"${echo}`)],
@@ -150,6 +152,8 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
   });
   afterAll(() => world.close());
   const of = <Value>(make: Row<Value>[1]): Value => make(world.marks, echoOf(world.marks));
+  const faultBy = (echo: Echo) =>
+    vi.fn((response: ServerResponse) => echo(response, `${of(echoOf)} ${world.marks.sealingKey}`, world.marks));
 
   it.each(BYTES)('a token endpoint that answers %s', async (_, textOf, outcome) => {
     const service = { requestTimeoutMs: 1_000 };
@@ -215,29 +219,22 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
       // That is a write's success to a reader of its status.
       const isWritten = place === 'the lease is taken' && name === 'answers with something else';
       const outcome = isWritten ? 'issued' : told;
-      let faults = 0;
-      const fault = (response: ServerResponse) => {
-        faults += 1;
-        echo(response, `${echoOf(world.marks)} ${world.marks.sealingKey}`, world.marks);
-      };
+      const fault = faultBy(echo);
       // An outcome is written again until the table takes it, so its write fails with a single repetition.
       const isLasting = outcome === NO_TABLE || outcome === 'secrets-unavailable';
-      const faultOf = (call: AwsCall) => (isMeant(call) && (isLasting || faults < 2) ? fault : undefined);
+      const faultOf = (call: AwsCall) =>
+        isMeant(call) && (isLasting || fault.mock.calls.length < 2) ? fault : undefined;
       await world.expectSilence({ ...path, faultOf, isAlone: true }, outcome);
-      expect(faults).toBeGreaterThan(0);
+      expect(fault).toHaveBeenCalled();
     });
   });
 
   it.each(ECHOES)('a warm instance in an outage of the table, while AWS %s and repeats everything', async (_, echo) => {
-    let faults = 0;
-    const fault = (response: ServerResponse) => {
-      faults += 1;
-      echo(response, `${echoOf(world.marks)} ${world.marks.sealingKey}`, world.marks);
-    };
+    const fault = faultBy(echo);
     const outageOf = ({ operation }: AwsCall) => (operation === 'GetItem' ? fault : undefined);
     await world.expectSilence({ outageOf }, 'issued');
     // The look of the token's caller, and that of the check.
-    expect(faults).toBeGreaterThanOrEqual(2);
+    expect(fault.mock.calls.length).toBeGreaterThanOrEqual(2);
   });
 
   it('a token endpoint and AWS with a certificate for other names, which Node itself would show', async () => {
