@@ -60,9 +60,7 @@ describe('npm run bootstrap', () => {
   it('goes on when it may not look, and says so', async () => {
     const { options, output } = await startWorld('denied');
     expect(await options()).toEqual(OWN);
-    expect(output.stderr).toMatch(
-      /^Whether a toolkit stack has the qualifier broker1 was not checked \(aws-access-denied/,
-    );
+    expect(output.stderr).toMatch(/^Whether a toolkit stack has the qualifier broker1 was not .*aws-access-denied/);
   });
 });
 

@@ -24,27 +24,15 @@ describe('npm run deploy', () => {
 
   it.each<[what: string, world: World, said: RegExp]>([
     ['crashes', { run: { probe: undefined } }, /error: health-failed: A run of token-broker-health-dev did not finish/],
-    [
-      'cannot be asked for',
-      { refuses: 'invocations', word: 'ServiceException' },
-      /error: aws-unavailable: .*lambda:InvokeFunction/,
-    ],
+    ['cannot be asked for', { refuses: 'invocations', word: 'ServiceException' }, /aws-unavailable: .*:InvokeFunction/],
     ['is not allowed', { refuses: 'invocations' }, /error: aws-access-denied: .*lambda:InvokeFunction/],
-    [
-      'gets no finding',
-      { run: failedWith('internal') },
-      /error: the check of acme\/other ended with internal\n.*release back/,
-    ],
+    ['gets no finding', { run: failedWith('internal') }, /check of acme\/other ended with internal\n.*release back/],
     [
       'finds a version that lost a right on the table',
       { run: failedWith('table-unavailable', 'dynamodb:GetItem') },
       /error: the check of .* ended with table-unavailable: dynamodb:GetItem\n.*release back/,
     ],
-    [
-      'gets a token without a rule',
-      { run: { probe: GIVEN } },
-      /error: a role .* was not refused: a-token\n.*release back/,
-    ],
+    ['gets a token without a rule', { run: { probe: GIVEN } }, /a role .* was not refused: a-token\n.*release back/],
   ])('fails, and asks for no other run, when the run %s', async (_, world, said) => {
     const { deployTo, state } = await startWorld({ stack: DEPLOYED, ...world });
     const { exitCode, told } = await deployTo(DEV);
@@ -232,14 +220,7 @@ function templateWith(inTemplate: number): string {
 
 /** Stands in for what CloudFormation and Lambda are asked beside the CDK. */
 async function startWorld(world: World = {}) {
-  const {
-    refuses = 'nothing',
-    word = 'AccessDenied',
-    unreserved = 1_000,
-    own,
-    inTemplate = 0,
-    isThere = false,
-  } = world;
+  const { refuses = 'nothing', word = 'AccessDenied', unreserved = 1_000, own, inTemplate = 0, isThere } = world;
   const state = { stack: world.stack, runs: [] as string[] };
   const { url } = await startAws(({ operation, members }) => {
     const [, name = '', question = ''] = /functions\/([^/]+)\/([\w-]+)/.exec(operation) ?? [];

@@ -70,7 +70,7 @@ describe('settings in a folder outside of the checkout', () => {
     const rest = { services: {}, accessRules: [] };
     const prod = {
       account: '111111111111',
-      services: { insights: { authUrl: 'http://x.example.com' } },
+      services: { insights: { authUrl: 'http://example.com' } },
       accessRules: [],
     };
     const settings = { environments: { dev: { account: '1', region: 'eu-west-1', ...rest }, prod } };

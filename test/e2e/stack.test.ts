@@ -45,11 +45,7 @@ describe('npm run deploy, diff and bootstrap', () => {
 
   it.each([
     // @see aws/aws-cdk#1599, aws/aws-cdk#15481
-    [
-      'the session has ended',
-      'ExpiredToken',
-      /^error: Your AWS credentials have expired: .*\. Sign in again\. Nothing /,
-    ],
+    ['the session has ended', 'ExpiredToken', /^error: .* credentials have expired: .*\. Sign in again\. Nothing /],
     // @see aws/aws-cli#7216
     ['the role of the profile is denied', 'AccessDenied', /^error: AWS does not let you .* Nothing was done\.\n$/],
   ])('do nothing when %s, and name no missing right', async (_, word, said) => {
@@ -70,19 +66,9 @@ describe('npm run deploy, diff and bootstrap', () => {
   it.each<[what: string, args: string, exitCode: number, said: string | RegExp, env?: NodeJS.ProcessEnv]>([
     // @see aws/aws-cdk#32312, a profile with MFA
     ['without credentials', 'bootstrap dev', 1, /^error: No usable AWS .*export-credentials .* Nothing was done\.\n$/],
-    [
-      'without credentials for --method=direct',
-      'deploy dev --method=direct',
-      1,
-      /^error: No usable AWS .* Nothing was/,
-    ],
+    ['without credentials for --method=direct', 'deploy dev --method=direct', 1, /^error: No usable .* Nothing was/],
     ['in an unknown environment', 'deploy toString', 2, `error: there is no environment "toString": ${USAGE}\n`],
-    [
-      'with --settings without a file',
-      'diff dev --settings --method=direct',
-      2,
-      'error: --settings must name one file\n',
-    ],
+    ['with --settings of no file', 'diff dev --settings --method=direct', 2, 'error: --settings must name one file\n'],
     [
       'with an empty variable for it',
       'deploy dev',

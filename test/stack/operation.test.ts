@@ -110,11 +110,9 @@ it('a new version is asked at a URL of its own before it has any calls: the alia
 });
 
 it('no account gets a permission on that URL: the policy of the role of the check alone lets it in', () => {
-  const permissions = resourcesOf(withCanary, 'AWS::Lambda::Permission').map(
-    ({ Properties }) => Properties.FunctionName,
-  );
-  expect(permissions).not.toEqual([]);
-  expect(JSON.stringify(permissions)).not.toContain('ReleaseCheck');
+  const granted = resourcesOf(withCanary, 'AWS::Lambda::Permission').map(({ Properties }) => Properties.FunctionName);
+  expect(granted).not.toEqual([]);
+  expect(JSON.stringify(granted)).not.toContain('ReleaseCheck');
 });
 
 it('a new version of a broker that is turned off is not asked', () => {

@@ -92,10 +92,8 @@ describe('audit', () => {
 
   it('explains why AWS does not show the log, and says so when there was no such call', async ({ world }) => {
     expect((await world.run('audit acme --outcome issued')).stderr).toMatch(/^No such call for acme since /);
-    const { url } = await answering(answerWith(400, { __type: 'AccessDeniedException', message: 'marked-message' }));
+    const { url } = await answering(answerWith(400, { __type: 'AccessDeniedException' }));
     const result = await runCommandLine(['audit', 'acme'], { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: url });
-    const words = /^error: aws-access-denied: .*logs:FilterLogEvents in us-east-1 \(AccessDeniedException\)\n/;
-    expect(result).toEqual(ended(1, '', words));
-    expect(result.stderr).not.toContain('marked-message');
+    expect(result).toEqual(ended(1, '', /^error: aws-access-denied: .*logs:FilterLogEvents /));
   });
 });

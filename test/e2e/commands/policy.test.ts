@@ -31,11 +31,7 @@ describe('policy', () => {
 
   it.each([
     ['a rule covers the role', REPORTING, /of dev allow it: token for acme on customer-insights\./],
-    [
-      'a rule covers it under another path',
-      'arn:aws:iam::222222222222:role/team/reporting',
-      /allow it: token for acme/,
-    ],
+    ['a rule covers it at another path', 'arn:aws:iam::222222222222:role/team/reporting', /allow it: token for acme/],
     ['none does', 'arn:aws:iam::333333333333:role/reporting', /No access rule of dev names this role.*add one/],
   ])('says besides that %s', async (_, role, words) => {
     expect((await policy(`${role} --environment dev`)).stderr).toMatch(words);

@@ -72,23 +72,11 @@ describe('release back', () => {
   it.each([
     ['with --dry-run', ['--dry-run'], {}, 0, /sends all calls to version 9 .*Nothing was changed/s],
     ['to a version that is not there', ['--to', '7', '--yes'], {}, 1, /version-missing: There is no version 7/],
-    [
-      'from the first version',
-      ['--yes'],
-      { alias: { FunctionVersion: '8', weights: {} }, newest: 8 },
-      1,
-      /no version before 8/,
-    ],
+    ['from the first version', ['--yes'], FIRST, 1, /no version before 8/],
     // @see victorarias/attn#858, kubernetes/website#6921
     ['a second time', ['--yes'], { alias: BACK_AT_9 }, 1, /at version 9 already, and version 10 exists\n.*with --to/],
     ['past a deployment that is under way', ['--to', '8', '--yes'], DEPLOYING, 1, /deployment-under-way: .* d-1 /],
-    [
-      'over a deployment that began meanwhile',
-      ['--yes'],
-      { revision: 'another' },
-      1,
-      /alias-moved: .*has moved the alias.*release list/s,
-    ],
+    ['over another move', ['--yes'], { revision: 'another' }, 1, /alias-moved: .*release list/s],
   ])('changes nothing %s', async (_, args, given, exitCode, message) => {
     const { env, state } = await startWorld(given);
     const before = structuredClone(state);
@@ -99,6 +87,7 @@ describe('release back', () => {
 });
 
 const BACK_AT_9 = { FunctionVersion: '9', weights: {} };
+const FIRST = { alias: { FunctionVersion: '8', weights: {} }, newest: 8 };
 const UNDER_WAY = { FunctionVersion: '9', weights: { 10: 0.1 } };
 const DEPLOYING = { alias: UNDER_WAY, deployments: ['d-1'] };
 

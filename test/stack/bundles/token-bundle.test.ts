@@ -70,7 +70,7 @@ it('the code asset of the health function holds code and nothing else, that of t
 
 it('settings change no byte of any code: they are laid beside it, in a file that is named by its content', () => {
   const scope = new Stack(newApp());
-  const [plain, one, other] = [undefined, { a: 1 }, { a: 2 }].map((settings) => functionBundle(scope, { settings }));
+  const [plain, one, other] = [undefined, { a: 1 }, { a: 2 }].map((settings) => functionBundle(scope, settings));
   const commandHooks = expect.anything();
   expect([one, other]).toEqual([one, other].map(() => ({ ...plain, commandHooks })));
   const laid = [one, other].map((options) => options?.commandHooks?.afterBundling('in', 'out').join());

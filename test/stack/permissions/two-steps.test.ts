@@ -270,10 +270,8 @@ function worldOf(
 /** The roles of the CDK's bootstrap, as far as they lead to CloudFormation's, with the boundary on each of them. */
 function bootstrap(qualifier: string, execution: Statements, boundedBy?: string): readonly Deployed[] {
   const named = (kind: string) => `cdk-${qualifier}-${kind}-role-111111111111-eu-west-1`;
-  const [ofCloudFormation, ofAccount] = [
-    { Service: 'cloudformation.amazonaws.com' },
-    { AWS: 'arn:aws:iam::111111111111:root' },
-  ];
+  const ofCloudFormation = { Service: 'cloudformation.amazonaws.com' };
+  const ofAccount = { AWS: 'arn:aws:iam::111111111111:root' };
   return [
     ...role(
       named('deploy'),

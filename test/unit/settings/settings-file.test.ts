@@ -126,9 +126,7 @@ describe('the file of the settings', () => {
 
   it.each(['', '  '])('is refused when its name is %j, like a variable that a pipeline does not set', (name) => {
     vi.stubEnv(SETTINGS_VARIABLE, name);
-    expect(refusal()).toMatch(
-      /^TOKEN_BROKER_ENVIRONMENTS_FILE: The name of the settings file is empty: .* or unset it/,
-    );
+    expect(refusal()).toMatch(/^TOKEN_BROKER_ENVIRONMENTS_FILE: The name of the settings file is empty: .* or unset/);
   });
 
   // Without `--`, as in `npm run deploy prod --settings FILE`.

@@ -6,7 +6,7 @@ import { changed, exampleForm, faultsIn, VPC } from './example-form.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/billing';
 const WITH_PATH = 'arn:aws:iam::111111111111:role/team-a/billing';
-const ROLE_FORM = 'arn:aws:iam::<account>:role/<name>';
+const FORM = 'arn:aws:iam::<account>:role/<name>';
 const RATE_RANGE = ': must be between rate(15 minutes) and rate(1 day)';
 const MEMBER = ': must be the name of a member, or names joined by dots such as data.token';
 const CREDENTIAL = "belongs to a credential: it goes into the client's secret";
@@ -23,6 +23,7 @@ const KEY_ID = '12345678-1234-1234-1234-123456789012';
 const KEY = `arn:aws:kms:eu-west-1:111111111111:key/${KEY_ID}`;
 const LOGS = 'arn:aws:logs:eu-west-1:222222222222:destination:siem';
 const SERVICE = 'services/customer-insights';
+const authUrl = 'https://auth.example.com';
 const idsOf = (count: number) => Array.from({ length: count }, (_, index) => `subnet-${10_000_000 + index}`);
 
 const PATH_ONLY = '.role: differs only by its path from the role of accessRules[0], which the broker cannot see';
@@ -39,7 +40,7 @@ const environment: readonly Row[] = [
   [`${SERVICE}/authUrl`, ': contains undefined: is a variable unset?', 'https://auth-undefined.example.com'],
   ['acount', ': is not a known member (known: account, region, services, …', '1'],
   ['services', ': must have at least one service', {}],
-  ['services/all', ": must not be named 'all'", { authUrl: 'https://auth.example.com' }],
+  ['services/all', ": must not be named 'all'", { authUrl }],
   ['principalOrgId', ': must be the id of an AWS organization: o-…', 'ou-1234-5678', 'xo-a1b2c3d4e5', 'o-a1b2c3d4e5/r'],
   ['health/every', ': must be a rate such as rate(1 hour) or rate(30 minutes)', 'cron(0 * * * ? *)'],
   ['health/every', RATE_RANGE, 'rate(14 minutes)', 'rate(25 hours)'],
@@ -61,7 +62,7 @@ const environment: readonly Row[] = [
   ['slo', '.withinMs: must be at most 15000', { answered: 95, withinMs: 15_001 }],
   ['trail', ": must be 'off' or an object with sealingKeyWriters and secretPolicyWriters", true],
   ['trail/sealingKeyWriters', ': must have at most 3', ['d', 'e', 'f', 'g'].map((name) => `${ROLE}-${name}`)],
-  ['trail/secretPolicyWriters', `[0]: must be the ARN of an IAM role: ${ROLE_FORM}`, ['me']],
+  ['trail/secretPolicyWriters', `[0]: must be the ARN of an IAM role: ${FORM}`, ['me']],
   ['tags', '.Environment: is a tag that the stack sets itself (case is ignored)', { Environment: 'x' }],
   ['tags', '["aws:team"]: must not begin with aws:', { 'aws:team': 'x' }],
   ['tags', ': must not have names that differ only by case: IAM treats them as the same name', { t: 'a', T: 'b' }],
@@ -86,13 +87,9 @@ const environment: readonly Row[] = [
 const rule: readonly Row[] = [
   ['', ': must be an object', ROLE],
   ['role', ': must name one role: no * and no ?', 'arn:aws:iam::111111111111:role/*'],
-  [
-    'role',
-    `: must be the role itself, not a session of it: ${ROLE_FORM}`,
-    'arn:aws:sts::111111111111:assumed-role/billing/1',
-  ],
-  ['role', `: must be a role, not a user: ${ROLE_FORM}`, 'arn:aws:iam::111111111111:user/eve'],
-  ['role', `: must be a role, not a whole account: ${ROLE_FORM}`, 'arn:aws:iam::111111111111:root'],
+  ['role', `: must be the role itself, not a session of it: ${FORM}`, 'arn:aws:sts::111111111111:assumed-role/a/1'],
+  ['role', `: must be a role, not a user: ${FORM}`, 'arn:aws:iam::111111111111:user/eve'],
+  ['role', `: must be a role, not a whole account: ${FORM}`, 'arn:aws:iam::111111111111:root'],
   ['role', ": must start with arn:aws: like the region's own", 'arn:aws-cn:iam::111111111111:role/billing'],
   [
     'roleId',
@@ -151,11 +148,7 @@ const service: readonly Row[] = [
   ['response', HOLDS_TOKEN, { tokenMember: 'a.key', passThrough: ['a'] }, { tokenMember: 'key', passThrough: ['key'] }],
   ['tokenLifetimeSeconds', ': must not be more than maxLifetimeSeconds', 100_000],
   ['tokenLifetimeSeconds', ': must be at least 10', 9],
-  [
-    '',
-    '.assumedLifetimeSeconds: must not be more than maxLifetimeSeconds',
-    { authUrl: 'https://auth.example.com', maxLifetimeSeconds: 299 },
-  ],
+  ['', '.assumedLifetimeSeconds: must not be more than maxLifetimeSeconds', { authUrl, maxLifetimeSeconds: 299 }],
   ['maxLifetimeSeconds', ': must be at most 2592000', 2_592_001],
   ['requestTimeoutMs', ': must be at least 100', 99],
   ['requestTimeoutMs', ': must be at most 6000', 6_001],
@@ -256,7 +249,6 @@ describe('wrong settings', () => {
       const names = Array.from({ length: 110 }, (_, index) => [`merchant-payments-${index + 100}`, service]);
       return faultsOf({ ...exampleForm(), accessRules: [], services: Object.fromEntries(names) });
     };
-    const authUrl = 'https://auth.example.com';
     expect(faults({ authUrl })).toEqual([]);
     expect(faults({ authUrl, singleActiveToken: true })).toEqual([
       'services: have 4729 characters in their names, and 3300 fit into variables of a function',

@@ -63,6 +63,8 @@ describe('client promote --force, when a service answers', () => {
     if (outcome === 'asks') expect(asked.screen).toMatch(new RegExp(`The version is ${state.source}`));
     // The previous version of a disabled client may be the leaked version.
     expect(asked.screen.includes('client rollback undoes it')).toBe(outcome === 'passes' && what !== 'disabled');
+    const start = /disabled\)\. client enable starts the client with it, and client check then tries it\.\n$/;
+    expect(start.test(asked.screen)).toBe(what === 'disabled');
     expect(asked.exitCode).toBe(outcome === 'passes' ? 0 : 1);
     expect((await world.describe()).AWSCURRENT).toBe(outcome === 'passes' ? version : current);
 

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
-import { DescribeSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import { DescribeSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect } from 'vitest';
 import { beginCommandLine, type Dialogue, ended, typeAtCommandLine } from '../shared/command-line.ts';
-import { ACME, it, NEW, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
+import { it, NEW, type OperatorWorld, SERVICES, WRONG } from '../shared/operator-world.ts';
 
 const [INSIGHTS] = SERVICES;
 
@@ -11,10 +11,7 @@ const CHANGES: readonly (readonly [string, RegExp])[] = [
   ['disable acme', /- sets the flag of acme on customer-insights, merchant-\S+, in the table token-\S+\n- denies/],
   [`disable acme --service ${INSIGHTS}`, /- sets the flag of acme on customer-insights, in the table/],
   ['enable acme', /- removes the flag .*\n- lets the role token-broker-local read the secret \S+\/acme again/],
-  [
-    `put acme --services ${INSIGHTS}`,
-    /- stores another version of the secret \S+, checks it on \S+, and.*\n- removes the ser/,
-  ],
+  [`put acme --services ${INSIGHTS}`, /- stores another version of the secret \S+, checks it.*\n- removes the ser/],
   ['put new --create', /- makes the new client new on customer-insights, merchant-\S+: the secret token-\S+\/new/],
   ['promote acme --force', /- makes version \S+ of acme current, also untried, if/],
   ['rollback acme', /- makes version \S+ of acme current, unchecked, in place of \S+/],
@@ -122,9 +119,7 @@ describe('at a terminal', () => {
   ])('asks for a credential and shows nothing of the secret when it is %s', async ([_, dialogue], { world }) => {
     const { exitCode, screen } = await put(world, [...dialogue, ...agreed]);
     expect(screen).not.toMatch(/marked-/);
-    expect(screen).toMatch(
-      /The secret is not shown .*client_id: .*acme-id-2.*secret: \n.*changes the client_id.*is AWSCURRENT/s,
-    );
+    expect(screen).toMatch(/is not shown .*client_id: .*acme-id-2.*secret: \n.*changes the client_id.*is AWSCURRENT/s);
     expect(exitCode).toBe(0);
   });
 
@@ -169,11 +164,7 @@ it('client discard throws away the version that waits, or the one before the cur
 
 /** @see aws-samples/aws-secrets-manager-rotation-lambdas#168 */
 it('takes a version that a rotation function left current and pending for current only', async ({ world }) => {
-  const both = {
-    SecretString: JSON.stringify({ ...WRONG, services: 'all' }),
-    VersionStages: ['AWSCURRENT', 'AWSPENDING'],
-  };
-  await world.secretsManager.send(new PutSecretValueCommand({ SecretId: ACME, ...both }));
+  await world.store(WRONG, 'AWSCURRENT', 'AWSPENDING');
   expect((await world.run('client show acme')).stdout).not.toContain('pending');
   expect(await world.json('client promote acme')).toMatchObject({ type: 'version-missing' });
   // The version that leaked is then the previous version, and still AWSPENDING.

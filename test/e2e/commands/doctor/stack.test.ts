@@ -59,6 +59,7 @@ const ALARMS = {
 };
 const CREDENTIALS =
   '<AccessKeyId>AKIDLOOKUP</AccessKeyId><SecretAccessKey>x</SecretAccessKey><SessionToken>x</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration>';
+const UNREAD = '<DetectionStatusReason>no right</DetectionStatusReason>';
 const drifted = (status: string, differences = '') => {
   const name = '<LogicalResourceId>Table0</LogicalResourceId><ResourceType>AWS::DynamoDB::Table</ResourceType>';
   const drift = `<StackResourceDriftStatus>${status}</StackResourceDriftStatus>`;
@@ -125,37 +126,17 @@ describe('doctor --stack', () => {
   });
 
   it.each<[line: string, said: string, operation: string, change: Change]>([
-    [
-      'drift',
-      'Table0 AWS::DynamoDB::Table: /DeletionProtectionEnabled is false, and must be true',
-      DRIFTS,
-      drifted('MODIFIED', UNPROTECTED),
-    ],
+    ['drift', '/DeletionProtectionEnabled is false, and must be true', DRIFTS, drifted('MODIFIED', UNPROTECTED)],
     ['drift', 'Table0 AWS::DynamoDB::Table: missing', DRIFTS, drifted('DELETED')],
     ['drift', `is ${'x'.repeat(80)}…, and`, DRIFTS, drifted('MODIFIED', UNPROTECTED.replace('false', 'x'.repeat(81)))],
-    [
-      'versions',
-      'Versions of the aliases: 2 and 3, and must be a single number',
-      LIVE,
-      ['null', '{"AdditionalVersionWeights":{"3":0.1}}'],
-    ],
+    ['versions', '2 and 3, and must be a single number', LIVE, ['null', '{"AdditionalVersionWeights":{"3":0.1}}']],
     ['versions', 'Versions of the aliases: $LATEST', LIVE, ['"2"', '"$LATEST"']],
     ['subscriptions', 'token-broker-dev: 0', 'GetTopicAttributes', ['>1<', '>0<']],
     ['alarms', 'In ALARM: token-broker-errors-dev', 'DescribeAlarms', ['"OK"', '"ALARM"']],
-    [
-      'alarms',
-      'In ALARM: token-broker-slo-dev',
-      'DescribeAlarms',
-      ['slo-dev","StateValue":"OK', 'slo-dev","StateValue":"ALARM'],
-    ],
+    ['alarms', 'In ALARM: token-broker-slo-dev', 'DescribeAlarms', [/(slo-dev.*)OK/, '$1ALARM']],
     ['health-run', 'did not finish', HEALTH, { errorType: 'Error' }],
     ['health-run', 'without an access rule was not refused', HEALTH, ['"denied"', '"not-denied"']],
-    [
-      'health-run',
-      `acme/customer-insights ended with table-unavailable: ${REFUSED}`,
-      HEALTH,
-      { ...RUN, missed: [MISS] },
-    ],
+    ['health-run', `insights ended with table-unavailable: ${REFUSED}`, HEALTH, { ...RUN, missed: [MISS] }],
     ['direct-invoke', 'may invoke the function past its URL', DIRECT, {}],
   ])('fails the line %s with "%s", and says what to do', async (line, said, operation, change) => {
     alter(operation, change);
@@ -173,19 +154,14 @@ describe('doctor --stack', () => {
     });
     const { exitCode, lines } = await doctor('--url', url);
     expect(lines).toContainEqual(
-      expect.stringMatching(`^FAILED +unsigned-call +It is answered with ${status}\\. Treat it as a breach`),
+      expect.stringMatching(`^FAILED +unsigned-call +It is answered with ${status}\\. Treat`),
     );
     expect(exitCode).toBe(1);
   });
 
   it.each<[line: string, said: string, operation: string, change: Change]>([
     ['call', 'no access rule names', '', ['', '']],
-    [
-      'drift',
-      'role x may not read',
-      STATUS,
-      [/COMPLETE(<.DetectionStatus>)/, 'FAILED$1<DetectionStatusReason>role x may not read</DetectionStatusReason>'],
-    ],
+    ['drift', 'no right', STATUS, [/COMPLETE(<.DetectionStatus>)/, `FAILED$1${UNREAD}`]],
     ['alarms', 'no data yet for', 'DescribeAlarms', [/1 datapoint [^"]*/, 'Unchecked: Initial alarm creation']],
     ['direct-invoke', 'Its own policies', DIRECT, deniedBy('an explicit deny in a resource-based policy')],
     ['health-run', 'AWS returned no usable answer', HEALTH, refused('ServiceException', 503)],
@@ -201,12 +177,8 @@ describe('doctor --stack', () => {
   it('says which role has to run a line that is denied to the operator, and runs it as that one when its profile is named', async () => {
     world.isBlind = true;
     const alone = await doctor();
-    expect(alone.lines).toContainEqual(
-      expect.stringMatching(/^\? +drift .*cloudformation:DetectStackDrift.*lookup role.*deploy\)/),
-    );
-    expect(alone.lines).toContainEqual(
-      expect.stringMatching(/^\? +health-run .*lambda:InvokeFunction.*--profile-deploy/),
-    );
+    expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +drift .*:DetectStackDrift.*lookup role.*deploy\)/));
+    expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +health-run .*:InvokeFunction.*--profile-deploy/));
     expect(alone.lines).toContainEqual(expect.stringMatching(/^\? +versions .*lambda:GetAlias.*--profile-emergency/));
     expect(alone.exitCode).toBe(0);
     const all = await doctor('--profile-deploy', 'deploy', '--profile-emergency', 'emergency');
@@ -232,7 +204,7 @@ describe('doctor --stack', () => {
     for (const args of [[], ['--profile-direct', 'nobody']]) {
       const { exitCode, lines } = await doctor('--guarded', ...args);
       expect(lines).toContainEqual(
-        expect.stringMatching(/^\? +direct-invoke +(?:--profile-direct must|No usable AWS credentials .* as nobody)/),
+        expect.stringMatching(/^\? +direct-invoke +(?:--profile-direct|No usable .* nobody)/),
       );
       expect(exitCode).toBe(0);
     }

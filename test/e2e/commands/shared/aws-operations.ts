@@ -1,5 +1,5 @@
 import { type Members, parseJsonObject } from '../../../../functions/broker/json.ts';
-import { answerWith } from '../../../unit/client/loopback-server.ts';
+import { type Answer, answerWith } from '../../../unit/client/loopback-server.ts';
 import { answering } from './command-line.ts';
 
 /** What a command asks AWS for. */
@@ -14,21 +14,16 @@ export interface AwsCall {
 /** XML for the query protocol, members for the other protocols, or a refusal for any. */
 export type AwsResult = string | Members | Refusal;
 
-class Refusal {
-  readonly word: string;
-  readonly status: number;
-  readonly message: string;
-
-  constructor(word: string, status: number, message: string) {
-    this.word = word;
-    this.status = status;
-    this.message = message;
-  }
-}
+/** The answer, in the form of the query protocol or of the others. */
+type Refusal = (isForm: boolean) => Answer;
 
 /** Returns a refusal by this word of AWS. */
 export function refused(word: string, status = 400, message = ''): Refusal {
-  return new Refusal(word, status, message);
+  const error = `<Error><Code>${word}</Code><Message>${message}</Message></Error>`;
+  return (isForm) =>
+    isForm
+      ? answerWith(status, `<ErrorResponse>${error}</ErrorResponse>`)
+      : answerWith(status, { message }, { 'x-amzn-errortype': `${word}:` });
 }
 
 /** Stands in for the services of AWS until the end of the test, and keeps the `calls`. */
@@ -44,18 +39,13 @@ export async function startAws(answer: (call: AwsCall) => AwsResult) {
     const key = /(?<=Credential=)\w+/.exec(request.headers.authorization ?? '')?.[0];
     const call = { operation, members, key };
     calls.push(call);
-    answerOf(operation, answer(call), isForm)(response, request);
+    const result = answer(call);
+    const ofXml = (xml: string) => `<Response><${operation}Result>${xml}</${operation}Result></Response>`;
+    const given =
+      typeof result === 'function'
+        ? result(isForm)
+        : answerWith(200, typeof result === 'string' ? ofXml(result) : result);
+    given(response, request);
   });
   return { url, calls };
-}
-
-function answerOf(operation: string, result: AwsResult, isForm: boolean) {
-  if (typeof result === 'string') {
-    return answerWith(200, `<Response><${operation}Result>${result}</${operation}Result></Response>`);
-  }
-  if (!(result instanceof Refusal)) return answerWith(200, result);
-  const { word, status, message } = result;
-  if (!isForm) return answerWith(status, { message }, { 'x-amzn-errortype': `${word}:` });
-  const error = `<Error><Code>${word}</Code><Message>${message}</Message></Error>`;
-  return answerWith(status, `<ErrorResponse>${error}</ErrorResponse>`);
 }

@@ -77,7 +77,7 @@ export async function startOperatorWorld() {
     tokenService,
     secretsManager,
     shell,
-    stranger: keysOf(STRANGER),
+    stranger: { AWS_ACCESS_KEY_ID: STRANGER.accessKeyId, AWS_SECRET_ACCESS_KEY: STRANGER.secretAccessKey },
     /** The lines of the log. */
     written,
     /** The health function's messages to the operators. */
@@ -92,9 +92,10 @@ export async function startOperatorWorld() {
       await secretsManager.send(new CreateSecretCommand({ Name: `token-broker/local/${client}`, SecretString, Tags }));
     },
     /** As with the AWS command line: stores a version of acme's credential for all services, and returns its id. */
-    async store(credential: object, stage = 'AWSPENDING') {
+    async store(credential: object, ...stages: string[]) {
       const SecretString = JSON.stringify({ ...credential, services: 'all' });
-      const command = new PutSecretValueCommand({ SecretId: ACME, SecretString, VersionStages: [stage] });
+      const VersionStages = stages.length > 0 ? stages : ['AWSPENDING'];
+      const command = new PutSecretValueCommand({ SecretId: ACME, SecretString, VersionStages });
       return (await secretsManager.send(command)).VersionId ?? '';
     },
     /** Returns which version of a secret has which stage, by stage, and its services if they are tagged. */
@@ -142,10 +143,6 @@ export interface RunOptions {
   /** For standard input; an object goes as JSON. */
   readonly input?: object | string | undefined;
   readonly env?: Readonly<Record<string, string>>;
-}
-
-function keysOf({ accessKeyId, secretAccessKey }: LocalCaller) {
-  return { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
 }
 
 export type OperatorWorld = Awaited<ReturnType<typeof startOperatorWorld>>;
