@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { printJson } from '../client/commands/output.ts';
 import type { Shell } from '../client/commands/shell.ts';
-import { listSettings } from '../lib/settings/listing.ts';
 import { stackName } from '../lib/settings/names.ts';
+import { showPath } from '../lib/settings/schema.ts';
 import { answer, type CommandOptions, operate } from './shared/operate.ts';
 import { knownSettings, parseEnvironmentName, settingsFile } from './shared/settings.ts';
 import { tableText } from './shared/table.ts';
@@ -21,19 +21,44 @@ export function addConfigCommand(program: Command, shell: Shell): void {
     const settings = knownSettings(environment, config);
     if (keyPolicy) return printJson(shell, await policyOfKey(environment, settings));
     const { environments, organisation } = settingsFile();
+    const { name: _name, folder: _folder, ...members } = settings;
     const required = Object.entries(organisation);
-    const listed = [
-      ...listSettings(environments[environment], settings),
+    const all = [
+      ...settingsIn(members, environments[environment], []),
       ...required.map(([key, value]) => ({ path: `organisation.${key}`, value, source: 'written' })),
     ];
-    const rows = listed.map(({ path, value, source }) => [path, textOf(value), source]);
+    const rows = all.map(({ path, value, source }) => [path, textOf(value), source]);
     const table = tableText(['SETTING', 'VALUE', 'FROM'], rows, shell);
-    answer(shell, { environment, json }, { settings: listed }, table);
+    answer(shell, { environment, json }, { settings: all }, table);
   });
 }
 
 interface ConfigOptions extends CommandOptions {
   readonly keyPolicy?: boolean;
+}
+
+/** Lists the settings in a value, each with its path in the form of error messages: `services.insights.tokenPath`. */
+function settingsIn(value: unknown, written: unknown, steps: readonly PropertyKey[]): readonly Setting[] {
+  const entries = Object.entries(membersOf(value));
+  const source = written === undefined ? 'default' : 'written';
+  if (entries.length === 0) return [{ path: showPath(steps), value, source }];
+  return entries.flatMap(([key, inner]) => {
+    const step = Array.isArray(value) ? Number(key) : key;
+    return settingsIn(inner, membersOf(written)[key], [...steps, step]);
+  });
+}
+
+interface Setting {
+  readonly path: string;
+  readonly value: unknown;
+  readonly source: 'written' | 'default';
+}
+
+/** Returns the members of an object or of a list of objects. A list of names is a single value. */
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return {};
+  if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return {};
+  return Object.fromEntries(Object.entries(value));
 }
 
 /** Loads the CDK here only, because that takes a second. */

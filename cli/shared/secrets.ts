@@ -38,6 +38,8 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
   const { environment } = options;
   const prefix = secretPrefix(environment);
   const idOf = (name: string) => ({ SecretId: `${prefix}${name}` });
+  const tagCurrent = (name: string, services: string) =>
+    client.tagResource({ ...idOf(name), Tags: [{ Key: SERVICES_TAG, Value: services }] }, send);
   async function* versionsOf(name: string, more: { readonly IncludeDeprecated?: true } = {}) {
     const input = { ...idOf(name), MaxResults: 100, ...more };
     for await (const { Versions = [] } of paginateListSecretVersionIds({ client }, input, send)) yield* Versions;
@@ -104,7 +106,7 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
       const stored = { ClientRequestToken: versionId, SecretString: text.reveal(), VersionStages: ['AWSPENDING'] };
       const { VersionStages = [] } = await client.putSecretValue({ ...idOf(name), ...stored }, send);
       if (!VersionStages.includes('AWSCURRENT')) return 'AWSPENDING' as const;
-      await this.setServices(name, services);
+      await tagCurrent(name, services);
       return 'AWSCURRENT' as const;
     },
 
@@ -116,17 +118,12 @@ export function openSecrets(shell: Shell, options: CommandOptions) {
         if (versionWith('AWSCURRENT', await this.find(name)) !== version) throw error;
       });
       if (services === undefined || services === servicesTag) return;
-      await this.setServices(name, services).catch((error: unknown) => {
+      await tagCurrent(name, services).catch((error: unknown) => {
         if (!isRefused(error)) throw error;
         const state = `Version ${version} is current now, but the tag "services" is still "${servicesTag ?? ''}"`;
         const repair = `aws secretsmanager tag-resource --secret-id ${prefix}${name} --tags Key=services,Value="${services}"`;
         throw new CommandFailure('tag-behind', `${state}: ${error.detail}`, `Lists follow the tag: ${repair}`);
       });
-    },
-
-    /** Writes the services of the current version into the tag. */
-    async setServices(name: string, services: string): Promise<void> {
-      await client.tagResource({ ...idOf(name), Tags: [{ Key: SERVICES_TAG, Value: services }] }, send);
     },
 
     /** Removes a stage `from` a version, or moves it `to` another. Fails if another operator moved it first. */

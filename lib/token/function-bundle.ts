@@ -9,16 +9,11 @@ import packageJson from '../../package.json' with { type: 'json' };
 /** The path of the settings that `functionBundle` puts next to the code of the token function. */
 export const SETTINGS_PATH = '/var/task/settings.json';
 
-export interface BundleOptions {
-  /** Stored next to the code as JSON, see `SETTINGS_PATH`. */
-  readonly settings?: object | undefined;
-}
-
 /**
- * Bundles the code and the AWS SDK into a single file, with `settings` next to it. The hash of the asset covers both,
- * so a changed setting changes the asset.
+ * Bundles the code and the AWS SDK into a single file, with `settings` next to it as JSON, see `SETTINGS_PATH`. The
+ * hash of the asset covers both, so a changed setting changes the asset.
  */
-export function functionBundle(scope: Construct, { settings }: BundleOptions = {}): BundlingOptions {
+export function functionBundle(scope: Construct, settings?: object): BundlingOptions {
   return {
     // Bundles the AWS SDK. Lambda's copy, the CDK's default, changes without a deployment and starts slower.
     externalModules: [],

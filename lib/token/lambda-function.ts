@@ -9,14 +9,15 @@ import type { Construct } from 'constructs';
 import { allow } from '../data/allow.ts';
 import { asFunction } from '../data/client-secrets.ts';
 import type { Environment } from '../settings/settings.ts';
-import { type BundleOptions, functionBundle } from './function-bundle.ts';
+import { functionBundle } from './function-bundle.ts';
 
 interface Props
   extends Pick<NodejsFunctionProps, 'description' | 'memorySize' | 'timeout'>,
-    Pick<NodejsFunctionProps, 'onFailure' | 'retryAttempts' | 'maxEventAge' | 'reservedConcurrentExecutions'>,
-    BundleOptions {
+    Pick<NodejsFunctionProps, 'onFailure' | 'retryAttempts' | 'maxEventAge' | 'reservedConcurrentExecutions'> {
   readonly functionName: string;
   readonly entry: 'token.ts' | 'health.ts' | 'release-check.ts';
+  /** Stored next to the code. */
+  readonly settings?: object;
   readonly environment: Environment;
   readonly variables: Readonly<Record<string, string>>;
   /** Encrypts the log. */
@@ -47,7 +48,7 @@ export function createLambdaFunction(
     entry: fileURLToPath(new URL(`../../functions/${entry}`, import.meta.url)),
     projectRoot: fileURLToPath(new URL('../..', import.meta.url)),
     depsLockFilePath: fileURLToPath(new URL('../../package-lock.json', import.meta.url)),
-    bundling: functionBundle(scope, { settings }),
+    bundling: functionBundle(scope, settings),
     runtime: Runtime.NODEJS_24_X,
     architecture: Architecture.ARM_64,
     // The CDK then allows the role to write traces to `*`, because X-Ray has no resources to name.
