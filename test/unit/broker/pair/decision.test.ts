@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { SecretReading } from '../../../../functions/broker/credential/secret.ts';
 import type { IssueRequest } from '../../../../functions/broker/pair/decision.ts';
 import { decideIssue, type View } from '../../../../functions/broker/pair/decision.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../../functions/broker/problem.ts';
 import type { Service } from '../../../../functions/broker/service.ts';
-import { found, ISSUE_REQUEST } from '../../../support/broker-world.ts';
+import { ISSUE_REQUEST } from '../../../support/broker-world.ts';
 import { exampleService, SECOND_MS, START } from '../../../support/example.ts';
 import { closedToken, exampleCall, exampleToken, exampleWait as pause } from '../../../support/pair/pair-examples.ts';
 
@@ -50,11 +49,6 @@ function told(changes: Changes): string {
   }
 }
 
-const withoutTable = (reading: SecretReading): Changes => ({
-  cache: 'memory',
-  leaseIsOver: false,
-  versions: { name: 'token-broker/test/acme', stage: 'AWSCURRENT', servicesFrom: reading, candidates: [reading] },
-});
 const paused = (until: number) => ({ record: { pause: pause(until) } });
 
 it.each<[string, string, Changes]>([
@@ -79,19 +73,6 @@ it.each<[RegExp, Changes]>([
   [/refused .* 30 seconds/, { record: { forcedAt: START }, request: { refused: TOKEN.fingerprint } }],
 ])('says to the caller what is the matter: %o', (detail, changes) => {
   expect(stepOf(changes)).toMatchObject({ detail: expect.stringMatching(detail) });
-});
-
-describe('without the table', () => {
-  const withSecret = withoutTable(found('v1'));
-
-  it.each<[string, string, Changes]>([
-    ['issues the token that memory has while the secret is there', 'memory', withSecret],
-    ['issues nothing when the secret is deleted', 'credential-missing', withoutTable({ outcome: 'deleted' })],
-    ['renews nothing', 'memory', { ...withSecret, now: SOFT }],
-    ['replaces no refused token', 'wait', { ...withSecret, request: { refused: TOKEN.fingerprint } }],
-  ])('%s: %s', (_, step, changes) => {
-    expect(told(changes)).toBe(step);
-  });
 });
 
 describe('in the soft window', () => {
