@@ -1,4 +1,4 @@
-import { EXIT_CODES } from '../client/commands/program.ts';
+import { INTERRUPTED } from '../client/commands/shell.ts';
 import type { Pair } from '../functions/broker/pair.ts';
 import type { Observation } from '../functions/health/rules/evaluate.ts';
 import { anchorOf, textsOf } from '../functions/health/rules/messages.ts';
@@ -57,6 +57,14 @@ ${tableOf(
 ${tableOf(['word', 'it means'], Object.entries(WORDS))}
 `;
 }
+
+/** What each exit code means, and what helps. */
+const EXIT_CODES: Readonly<Record<number, readonly [means: string, first: string]>> = {
+  0: ['done', '-'],
+  1: ['refused, failed, or something is wrong', 'Read the last lines on stderr: they name the next command.'],
+  2: ['wrong usage: nothing was done', 'Run it with `--help`.'],
+  [INTERRUPTED]: ['interrupted: it may be done', 'Look at `client show` first.'],
+};
 
 function tableOf(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const lineOf = (cells: readonly string[]) =>

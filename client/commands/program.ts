@@ -16,15 +16,7 @@ export function createProgram(name: string, { stdout, stderr }: Shell): Command 
     .exitOverride();
 }
 
-/** What each exit code means, and what helps. */
-export const EXIT_CODES = {
-  0: ['done', '-'],
-  1: ['refused, failed, or something is wrong', 'Read the last lines on stderr: they name the next command.'],
-  2: ['wrong usage: nothing was done', 'Run it with `--help`.'],
-  [INTERRUPTED]: ['interrupted: it may be done', 'Look at `client show` first.'],
-} as const satisfies Readonly<Record<number, readonly [means: string, first: string]>>;
-
-/** Runs the named command. Returns the exit code, a key of `EXIT_CODES`. */
+/** Runs the named command. Returns the exit code, which docs/messages.md explains. */
 export async function runProgram(
   program: Command,
   args: readonly string[],
