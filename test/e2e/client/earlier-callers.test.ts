@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { startOwnBroker } from '../../support/processes/local-broker.ts';
@@ -140,9 +141,13 @@ function start(caller: Caller, variables: Variables) {
     symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
   }
   symlinkSync(join(folder, 'package'), join(folder, 'node_modules/token-broker-client'));
-  const { child, ask } = startProgram(caller, caller.text, folder, variables);
+  const child = startProgram(caller, caller.text, folder, variables);
   onTestFinished(() => void child.kill());
-  return ask;
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  return async (pair: string): Promise<string> => {
+    child.stdin.write(`${pair}\n`);
+    return (await lines.next()).value ?? 'the program has ended';
+  };
 }
 
 type Variables = Readonly<Record<string, string>>;

@@ -84,17 +84,18 @@ function run(cwd: string, [command = '', ...args]: readonly string[]): void {
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Carries out an order so many times at once. Returns the outcomes. */
+/** Gives an order so many times at once. Returns the outcomes. */
 export type Order = (kind: string, times: number, ...more: readonly string[]) => Promise<readonly string[]>;
 
 /** Starts the program of each language once for a file. Returns the function that orders calls of a broker. */
 export function usePrograms(languages: readonly Language[], variablesOf: (language: Language) => Variables) {
-  const programs = new Map<Language, ReturnType<typeof startProgram>>();
+  const programs = new Map<Language, ReturnType<typeof takeOrders>>();
   beforeAll(() => {
     const folder = mkdtempSync(join(tmpdir(), 'languages-'));
     for (const language of languages.filter(({ isThere }) => isThere)) {
       const text = readFileSync(join(PROGRAMS, language.program));
-      programs.set(language, startProgram(language, text, withExample(language, folder), variablesOf(language)));
+      const child = startProgram(language, text, withExample(language, folder), variablesOf(language));
+      programs.set(language, takeOrders(child));
     }
     return async () => {
       for (const { child } of programs.values()) {
@@ -106,13 +107,29 @@ export function usePrograms(languages: readonly Language[], variablesOf: (langua
   }, 300_000);
 
   return (language: Language, url: string): Order =>
-    async (kind, times, ...more) =>
-      JSON.parse(`${await programs.get(language)?.ask([kind, times, url, ...more].join('\t'))}`);
+    (kind, times, ...more) =>
+      Promise.all(
+        Array.from({ length: times }, async () => `${await programs.get(language)?.ask(kind, url, ...more)}`),
+      );
+}
+
+/** Numbers the orders of a program, which may carry out a later order first. */
+function takeOrders(child: ReturnType<typeof startProgram>) {
+  const asking: ((outcome: string) => void)[] = [];
+  createInterface(child.stdout).on('line', (line) => {
+    const [id, outcome = ''] = line.split('\t');
+    asking[Number(id)]?.(outcome.replaceAll('\\n', '\n'));
+  });
+  const ask = (...order: readonly string[]) =>
+    new Promise<string>((resolve) => {
+      child.stdin.write(`${[asking.push(resolve) - 1, ...order].join('\t')}\n`);
+    });
+  return { child, ask };
 }
 
 /** Runs another program with the example beside it to its end. */
 export function runToItsEnd(language: Language, text: string, variables: Variables, ...args: readonly string[]) {
-  return finished(startProgram(language, text, withExample(language, temporaryFolder()), variables, args).child);
+  return finished(startProgram(language, text, withExample(language, temporaryFolder()), variables, args));
 }
 
 /** Copies the file to copy into a folder, and returns the folder. */
@@ -121,7 +138,7 @@ function withExample({ example }: Language, folder: string): string {
   return folder;
 }
 
-/** Compiles and starts a program. `ask` sends a line to it, and returns the line that it answers. */
+/** Compiles and starts a program. */
 export function startProgram(
   { program, compile, command: [command = '', ...args] }: Pick<Language, 'program' | 'compile' | 'command'>,
   text: string | Buffer,
@@ -132,11 +149,5 @@ export function startProgram(
   writeFileSync(join(cwd, program), text);
   compile?.(cwd);
   const env = { PATH: process.env.PATH, HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true', ...variables };
-  const child = spawn(command, [...args, ...more], { cwd, env });
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
-  const ask = async (line: string): Promise<string> => {
-    child.stdin.write(`${line}\n`);
-    return (await lines.next()).value ?? 'the program has ended';
-  };
-  return { child, ask };
+  return spawn(command, [...args, ...more], { cwd, env });
 }

@@ -1,9 +1,9 @@
-"""Carries out the orders on its standard input with the example for Python: a line with tabs in, a list in JSON out."""
-import functools, json, os, pickle, signal, sys, traceback
+"""Carries out each order on its standard input in a thread with the example for Python, and prints its outcome."""
+import functools, os, pickle, signal, sys, traceback
 from concurrent.futures import ThreadPoolExecutor
 from token_broker import TokenBroker, TokenBrokerError
 
-broker_at, pool = functools.lru_cache(TokenBroker), ThreadPoolExecutor(50)
+broker_at = functools.lru_cache(TokenBroker)
 
 def outcome(broker, client, service, refused=None):
     try:
@@ -22,8 +22,12 @@ def in_child(broker, *pair):
             os._exit(outcome(broker, *pair) != "token-1")
     return str(os.waitpid(child, 0)[1] == 0)
 
-for line in sys.stdin:
-    kind, times, url, *pair = line.rstrip("\n").split("\t")
-    ask = in_child if kind == "fork" else outcome
-    running = [pool.submit(ask, broker_at(url), *pair) for _ in range(int(times))]
-    print(json.dumps([] if kind == "begin" else [call.result() for call in running]), flush=True)
+def carry_out(id, kind, broker, *pair):
+    told = (in_child if kind == "fork" else outcome)(broker, *pair)
+    sys.stdout.write(id + "\t" + told.replace("\n", "\\n") + "\n")
+    sys.stdout.flush()
+
+with ThreadPoolExecutor(50) as pool:
+    for line in sys.stdin:
+        id, kind, url, *pair = line.rstrip("\n").split("\t")
+        pool.submit(carry_out, id, kind, broker_at(url), *pair)
