@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createTokenBroker } from '../../client/index.ts';
 import { startServer } from '../../client/serve/server.ts';
 import { serve as serveLoopback } from '../../local/loopback.ts';
-import { finished } from '../e2e/commands/shared/command-line.ts';
+import { execute } from '../e2e/commands/shared/command-line.ts';
 import { runs, sign } from '../support/aws/signers.ts';
 import { GO_COMMAND } from '../support/processes/go.ts';
 import { useLocalBroker } from '../support/processes/local-broker.ts';
@@ -81,9 +80,8 @@ function go(file: string, module: string): readonly string[] | undefined {
 }
 
 /** Runs a program of the folder; tells the JSON of each line that it wrote. */
-async function run([command = '', ...args]: readonly string[] = [], variables: Readonly<Record<string, string>>) {
-  const env = { PATH: process.env.PATH, ...variables };
-  const { stdout, stderr } = await finished(spawn(command, args, { cwd: FOLDER, env }));
+async function run(command: readonly string[] = [], variables: Readonly<Record<string, string>>) {
+  const { stdout, stderr } = await execute(command, variables, FOLDER);
   return { told: stdout.split('\n').flatMap((line): readonly Told[] => (line === '' ? [] : JSON.parse(line))), stderr };
 }
 

@@ -1,7 +1,5 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { build } from 'esbuild';
@@ -11,7 +9,7 @@ import { GO_COMMAND } from '../../support/processes/go.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { issued } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, ended, finished, ROOT, startCommandLine } from './shared/command-line.ts';
+import { answering, ended, execute, finished, ROOT, startCommandLine } from './shared/command-line.ts';
 
 const KEY = 'a-key-of-at-least-thirty-two-characters';
 const AUTHORIZATION = { authorization: `Bearer ${KEY}` };
@@ -174,7 +172,7 @@ for (const call of [() => small({ parseAs }), () => echo({ parseAs, body: new Bl
         components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
       };
       writeFileSync(join(folder, 'api.json'), JSON.stringify(description));
-      const generated = await finished(spawn(GENERATOR, ['-i', 'api.json', '-o', 'generated', '-s'], { cwd: folder }));
+      const generated = await execute([GENERATOR, '-i', 'api.json', '-o', 'generated', '-s'], {}, folder);
       expect(generated).toEqual(ended(0, ''));
       const outfile = join(folder, 'call.mjs');
       const entryPoints = [outfile];
@@ -200,14 +198,12 @@ const skipped = missing.length > 0 ? ` (skipped: ${missing} cannot run here)` : 
 
 it(`programs in each language call the API with the key in the token's place${skipped}`, async () => {
   const { url, received } = await begin();
-  const env = { PATH: process.env.PATH, HOME: tmpdir(), KEY, API: url };
   const programs = Object.entries(PROGRAMS).filter(([name]) => !missing.includes(name));
   const results = programs.map(async ([name, { command, text, prepare }]) => {
     const cwd = temporaryFolder();
     writeFileSync(join(cwd, command.at(-1) ?? ''), text);
     await prepare?.(cwd);
-    const [program = '', ...args] = command;
-    return [name, await finished(spawn(program, args, { cwd, env }))];
+    return [name, await execute(command, { HOME: cwd, KEY, API: url }, cwd)];
   });
   const good = ended(0, '200 5\n200 1000000\n200 20000000\n');
   expect(await Promise.all(results)).toEqual(programs.map(([name]) => [name, good]));

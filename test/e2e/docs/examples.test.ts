@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -7,7 +6,7 @@ import { readContract, responseOf } from '../../support/contract/openapi.ts';
 import { useLocalBroker } from '../../support/processes/local-broker.ts';
 import { blocks } from '../../support/readme.ts';
 import { type Answer, answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, ended, finished, ROOT } from '../commands/shared/command-line.ts';
+import { answering, ended, execute, ROOT } from '../commands/shared/command-line.ts';
 import { ROLE, ROLE_VARIABLES } from './role.ts';
 
 const FOLDER = join(ROOT, 'docs/examples');
@@ -147,10 +146,4 @@ type Variables = Readonly<Record<string, string>>;
 
 function run({ file, command }: Example, client: string, variables: Variables, ...more: string[]) {
   return execute([...command, join(FOLDER, file), client, 'customer-insights', ...more], variables);
-}
-
-/** With nothing of this machine's AWS set-up in reach. */
-function execute([command = '', ...args]: readonly string[], variables: Variables) {
-  const env = { PATH: process.env.PATH, HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true', ...variables };
-  return finished(spawn(command, args, { env }));
 }

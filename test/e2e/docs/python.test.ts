@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
@@ -8,7 +7,7 @@ import { createCertificateAuthority } from '../../support/services/certificates.
 import { startRawServer } from '../../support/services/raw-server.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { answerWith } from '../../unit/client/loopback-server.ts';
-import { answering, ended, finished, ROOT } from '../commands/shared/command-line.ts';
+import { answering, ended, execute, ROOT } from '../commands/shared/command-line.ts';
 import { PYTHON } from './languages/languages.ts';
 import { ROLE_VARIABLES } from './role.ts';
 
@@ -96,9 +95,7 @@ function program(variables: Variables) {
 }
 
 function python(args: readonly string[], variables: Variables = {}) {
-  const isolated = { HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true', PYTHONDONTWRITEBYTECODE: '1' };
-  const PYTHONPATH = join(ROOT, 'docs/examples');
-  const own = { PATH: process.env.PATH, PYTHONPATH, TOKEN_BROKER_URL: 'https://broker.example.com' };
-  const env = { ...isolated, ...ROLE_VARIABLES, ...own, ...variables };
-  return finished(spawn('python3', args, { cwd: join(ROOT, 'test/e2e/docs/languages'), env }));
+  const own = { PYTHONDONTWRITEBYTECODE: '1', PYTHONPATH: join(ROOT, 'docs/examples') };
+  const env = { ...own, ...ROLE_VARIABLES, TOKEN_BROKER_URL: 'https://broker.example.com', ...variables };
+  return execute(['python3', ...args], env, join(ROOT, 'test/e2e/docs/languages'));
 }

@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startOwnBroker } from '../../support/processes/local-broker.ts';
 import { blocks, README } from '../../support/readme.ts';
-import { ROOT } from '../commands/shared/command-line.ts';
+import { execute, ROOT } from '../commands/shared/command-line.ts';
 
 /** What each block of docs/ten-minutes.md shows, the exit code of its last command, and whether a minute passes first. */
 const STEPS: readonly (readonly [shows: RegExp, exitCode?: number, isLater?: boolean])[] = [
@@ -31,24 +30,17 @@ it('each command of docs/ten-minutes.md does what the page says, one after the o
   const shell = blocks('sh', readFileSync(join(ROOT, 'docs/ten-minutes.md'), 'utf8'));
   expect(shell).toHaveLength(STEPS.length);
   const { port } = new URL(broker.url);
-  const { output: variables } = await inShell('tb env operator', port);
+  // In the folder of the project, as the operator. A failure ends only the last command of a block.
+  const run = (block: string) => execute(['bash', '-c', `${FASTER}\n${block}`], { PORT: port });
+  const { stdout: variables } = await run('tb env operator');
   for (const [index, [shows, exitCode = 0, isLater = false]] of STEPS.entries()) {
     if (isLater) broker.passMinute();
-    const { code, output } = await inShell(`${variables}\n${shell[index]}`, port);
-    expect([shell[index], code, output]).toEqual([shell[index], exitCode, expect.stringMatching(shows)]);
+    const told = await run(`${variables}\n${shell[index]}`);
+    const [output, expected] = [told.stdout + told.stderr, expect.stringMatching(shows)];
+    expect([shell[index], told.exitCode, output]).toEqual([shell[index], exitCode, expected]);
   }
 });
 
 /** The function that README.md defines; in place of npm, which needs half a second for each command. */
 const [TB = ''] = /^tb\(\) \{.*\}$/m.exec(README) ?? [];
 const FASTER = TB.replace('npm run --silent token-broker --', `"${process.execPath}" cli/token-broker.ts`);
-
-/** Runs a block in the folder of the project, as the operator. A failure ends only its last command. */
-function inShell(block: string, port: string): Promise<{ readonly code: number; readonly output: string }> {
-  const env = { PATH: process.env.PATH, HOME: '/nonexistent', PORT: port };
-  return new Promise((resolve) => {
-    execFile('bash', ['-c', `${FASTER}\n${block}`], { cwd: ROOT, env }, (error, stdout, stderr) => {
-      resolve({ code: Number(error?.code ?? 0), output: stdout + stderr });
-    });
-  });
-}

@@ -173,6 +173,12 @@ export async function finished(child: ChildProcessWithoutNullStreams): Promise<F
   return { exitCode, stdout: output.stdout, stderr: withoutProgress(output.stderr) };
 }
 
+/** Runs a program to its end, with nothing of this machine's AWS set-up in reach. */
+export function execute([command = '', ...args]: readonly string[], variables: Variables, cwd = ROOT) {
+  const env = { PATH: process.env.PATH, HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true', ...variables };
+  return finished(spawn(command, args, { cwd, env }));
+}
+
 /** A command reports its progress after three seconds, which only a busy machine needs. */
 function withoutProgress(stderr: string): string {
   return stderr.replaceAll(/^[A-Z][a-z ]+: \d+ of \d+\n/gm, '');
