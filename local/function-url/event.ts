@@ -2,8 +2,6 @@ import { createHash } from 'node:crypto';
 import { ROLE_ARN } from '../../functions/vocabulary.ts';
 import type { ReceivedRequest } from '../loopback.ts';
 
-const SOURCE_IP = '127.0.0.1';
-
 /** Returns the event of a call to a Function URL with `AWS_IAM`: the members of format 2.0 that the broker reads. */
 export function functionUrlEvent(request: ReceivedRequest, iam: ReturnType<typeof assumedRoleIdentity>, id: string) {
   const { method, path, query, body } = request;
@@ -14,11 +12,7 @@ export function functionUrlEvent(request: ReceivedRequest, iam: ReturnType<typeo
     rawPath: path,
     rawQueryString: query,
     headers,
-    requestContext: {
-      authorizer: { iam },
-      http: { method, path, protocol: 'HTTP/1.1', sourceIp: SOURCE_IP, userAgent: headers['user-agent'] ?? null },
-      requestId: id,
-    },
+    requestContext: { authorizer: { iam }, http: { method, sourceIp: '127.0.0.1' }, requestId: id },
     ...(body.length > 0 && { body: Buffer.from(body).toString(isBase64Encoded ? 'base64' : 'utf8') }),
     isBase64Encoded,
   };
@@ -37,8 +31,7 @@ function eventHeaders({ headers }: ReceivedRequest): Record<string, string> {
     const before = joined.get(name);
     if (!CONSUMED_HEADERS.test(name)) joined.set(name, before === undefined ? value : `${before},${value}`);
   }
-  const forwarded = { 'x-forwarded-for': SOURCE_IP, 'x-forwarded-port': '443', 'x-forwarded-proto': 'https' };
-  return { ...Object.fromEntries(joined), ...forwarded };
+  return Object.fromEntries(joined);
 }
 
 /** Returns the identity of an assumed role `arn:aws:iam::<account>:role/<path/><name>`, as in AWS without the path. */
@@ -51,9 +44,6 @@ export function assumedRoleIdentity(role: string, accessKey: string) {
     accessKey,
     accountId: account,
     callerId: `${roleId}:${session}`,
-    cognitoIdentity: null,
-    principalOrgId: 'o-localstandin',
     userArn: `arn:${partition}:sts::${account}:assumed-role/${name}/${session}`,
-    userId: `${roleId}:${session}`,
   };
 }

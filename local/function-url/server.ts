@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import type { LambdaFunctionURLEventWithIAMAuthorizer } from 'aws-lambda';
 import { z } from 'zod';
 import type { SigningKey } from '../../functions/sigv4.ts';
 import { AwsError } from '../aws/aws-error.ts';
@@ -43,7 +42,7 @@ export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<L
 
 /** A Lambda handler with the part of the context that the broker needs. */
 type FunctionUrlHandler = (
-  event: LambdaFunctionURLEventWithIAMAuthorizer,
+  event: ReturnType<typeof functionUrlEvent>,
   context: { readonly getRemainingTimeInMillis: () => number },
 ) => Promise<unknown>;
 

@@ -30,7 +30,7 @@ describe.each(EVENTS)('a recorded event of a Function URL: $source', ({ event, c
   });
 
   it('has every member of the event that npm start makes of the same request, of the same type', () => {
-    const sent = Object.entries({ 'user-agent': 'agent', ...membersOf(headers) }).map(([name, value]) => [name, value]);
+    const sent = Object.entries(membersOf(headers));
     const request = { method, path, query, headers: sent, body: Buffer.from(`${body ?? ''}`) };
     const iam = assumedRoleIdentity('arn:aws:iam::111111111111:role/billing', 'ASIAEXAMPLE');
     expect(differences(functionUrlEvent(request as never, iam, 'id'), event)).toEqual([]);
@@ -49,4 +49,4 @@ function differences(made: unknown, recorded: unknown, place = ''): readonly str
   });
 }
 
-const OPTIONAL = /^(headers|authentication|authorizer|body|cognitoIdentity|principalOrgId|isBase64Encoded)$/;
+const OPTIONAL = /^(headers|authorizer|body|isBase64Encoded)$/;
