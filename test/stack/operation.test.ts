@@ -100,6 +100,7 @@ it('a new version is asked at a URL of its own before it has any calls: the alia
   const { id, Properties } = inCheck('AWS::Lambda::Url');
   expect(inCheck('AWS::Lambda::Alias').Properties).toEqual({ ...alias.Properties, Name: 'next' });
   expect(Properties).toMatchObject({ AuthType: 'AWS_IAM', Qualifier: 'next' });
+  expect(inEndpoint('AWS::Lambda::Url').Properties).toMatchObject({ AuthType: 'AWS_IAM', Qualifier: 'live' });
   expect(inCheck('AWS::Lambda::Function').Properties.Environment.Variables).toMatchObject({
     TOKEN_BROKER_RULES_DIGEST: rulesDigest(parseEnvironment('test', exampleForm())),
     TOKEN_BROKER_URL: { 'Fn::GetAtt': [id, 'FunctionUrl'] },

@@ -200,10 +200,8 @@ const THINGS: Readonly<Record<string, (world: World) => boolean>> = {
 };
 
 function may(world: World, ...all: readonly string[]): boolean {
-  return canDo(
-    world,
-    all.map((what) => requests.get(what) ?? unknown(what)),
-  );
+  const asked = all.map((what) => requests.get(what) ?? unknown(what));
+  return canDo(world, asked);
 }
 
 function unknown(what: string): never {
@@ -242,14 +240,9 @@ function worldOf(
 ): World {
   const own = policies.map((Statement, index) => [roleArn(`own-${index}`), Statement] as const);
   const boundedBy = stack === bounded ? boundary : undefined;
+  const arn = requests.get('store a client’s secret')?.resource;
   const account = [
-    {
-      id: 'Acme',
-      type: 'AWS::SecretsManager::Secret',
-      ref: 'acme',
-      arn: requests.get('store a client’s secret')?.resource,
-      properties: {},
-    },
+    { id: 'Acme', type: 'AWS::SecretsManager::Secret', ref: 'acme', arn, properties: {} },
     ...bootstrap('broker1', printed('execution', boundedBy), boundedBy),
     // The default bootstrap, of another app.
     ...bootstrap('hnb659fds', [allow('*')]),
@@ -270,15 +263,11 @@ function worldOf(
 /** The roles of the CDK's bootstrap, as far as they lead to CloudFormation's, with the boundary on each of them. */
 function bootstrap(qualifier: string, execution: Statements, boundedBy?: string): readonly Deployed[] {
   const named = (kind: string) => `cdk-${qualifier}-${kind}-role-111111111111-eu-west-1`;
+  const rights = [allow('cloudformation:CreateChangeSet'), allow('iam:PassRole', roleArn(named('cfn-exec')))];
   const ofCloudFormation = { Service: 'cloudformation.amazonaws.com' };
   const ofAccount = { AWS: 'arn:aws:iam::111111111111:root' };
   return [
-    ...role(
-      named('deploy'),
-      ofAccount,
-      [allow('cloudformation:CreateChangeSet'), allow('iam:PassRole', roleArn(named('cfn-exec')))],
-      boundedBy,
-    ),
+    ...role(named('deploy'), ofAccount, rights, boundedBy),
     ...role(named('cfn-exec'), ofCloudFormation, execution, boundedBy),
   ];
 }

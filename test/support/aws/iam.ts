@@ -92,7 +92,7 @@ const PRINCIPAL = /^(?:\*|(?:arn:[a-z-]+:iam::)?(?<account>\d{12})(?::root)?|arn
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-logic-multiple-context-keys-or-values.html
  */
-export function conditionsHold(conditions: Statement['Condition'], context: Context): boolean {
+function conditionsHold(conditions: Statement['Condition'], context: Context): boolean {
   const values = new Map(Object.entries(context).map(([key, value]) => [key.toLowerCase(), value]));
   return Object.entries(conditions).every(([operator, keys]) =>
     Object.entries(keys).every(([key, wanted]) => {

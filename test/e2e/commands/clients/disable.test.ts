@@ -145,13 +145,11 @@ describe('a busy table', () => {
   });
 
   it('does not outlast Ctrl-C', async ({ world }) => {
-    const command = beginCommandLine(ENABLE.split(' '), {
-      ...world.shell,
-      ...(await busyTable(() => {
-        command.interrupt();
-        return false;
-      })),
+    const env = await busyTable(() => {
+      command.interrupt();
+      return false;
     });
+    const command = beginCommandLine(ENABLE.split(' '), { ...world.shell, ...env });
     expect(await command.finished).toMatchObject({ exitCode: 130, stderr: expect.stringContaining('Interrupted: ') });
   });
 });
