@@ -5,23 +5,21 @@ import { type Access, createJsonApi, DYNAMODB } from './json-api.ts';
 export type DynamoDB = ReturnType<typeof createDynamoDB>;
 
 /**
- * The two operations of DynamoDB that the pair table uses. Each returns the attributes in the answer, or `undefined`.
+ * The two operations of DynamoDB that the pair table uses. A read returns the attributes of the item, if there is one.
  *
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
  */
 export function createDynamoDB(access: Access) {
   const call = createJsonApi(DYNAMODB, access);
   return {
-    getItem: async (input: GetItemCommandInput, abortSignal: AbortSignal) =>
-      attributes((await call('GetItem', input, abortSignal)).Item),
-    updateItem: async (input: UpdateItemCommandInput, abortSignal: AbortSignal) =>
-      attributes((await call('UpdateItem', input, abortSignal)).Attributes),
+    async getItem(input: GetItemCommandInput, abortSignal: AbortSignal) {
+      const { Item } = await call('GetItem', input, abortSignal);
+      if (Item === undefined || Item === null) return undefined;
+      if (!isRecord(Item)) throw new SyntaxError('The answer of AWS contains an item that is not an object');
+      // The types are as AWS documents them. Each reader of an attribute checks its own attribute.
+      return Item as Readonly<Record<string, AttributeValue>>;
+    },
+    updateItem: (input: UpdateItemCommandInput, abortSignal: AbortSignal): Promise<unknown> =>
+      call('UpdateItem', input, abortSignal),
   };
-}
-
-/** The types are as AWS documents them. Each reader of an attribute checks its own attribute. */
-function attributes(value: unknown) {
-  if (value === undefined || value === null) return undefined;
-  if (!isRecord(value)) throw new SyntaxError('The answer of AWS contains attributes that are not an object');
-  return value as Readonly<Record<string, AttributeValue>>;
 }

@@ -171,9 +171,9 @@ function waited({ problem, until }: Wait, version: string, now: number): CheckRe
 }
 
 /** Returns the finding of a problem. Only the service throttles by a problem. */
-function withCause({ type, detail, shape }: Wait['problem']): Pick<CheckResult, 'finding' | 'cause'> {
-  const finding = findingOfProblem(type, shape) ?? 'unreachable';
-  if (detail === NOT_ACCEPTED) return { finding, cause: 'not-accepted' };
+function withCause(problem: Wait['problem']): Pick<CheckResult, 'finding' | 'cause'> {
+  const finding = findingOfProblem(problem);
+  if (problem.detail === NOT_ACCEPTED) return { finding, cause: 'not-accepted' };
   return { finding, ...ofService(finding) };
 }
 

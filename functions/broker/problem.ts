@@ -41,11 +41,11 @@ export interface ShapeMember {
   readonly length?: number | undefined;
 }
 
-/** Returns the finding that a failed token request proves, or `undefined` if it proves nothing about the credential. */
-export function findingOfProblem(type: ProblemType, shape: ShapeReport | undefined): Finding | undefined {
+/** Returns the finding of a failed token request. It is `unreachable` if it proves nothing about the credential. */
+export function findingOfProblem({ type, shape }: Pick<Problem, 'type'> & Partial<Pick<Problem, 'shape'>>): Finding {
   // An available service that answers 4xx asked for a later request.
   const isThrottle = type === 'token-endpoint-unavailable' && shape !== undefined && shape.status < 500;
-  return isThrottle ? 'throttled' : PROBLEMS[type].finding;
+  return isThrottle ? 'throttled' : (PROBLEMS[type].finding ?? 'unreachable');
 }
 
 /** Returns the places of a defect: the last lines that are all stack frames. A message can look like a frame. */

@@ -13,7 +13,7 @@ export type PairAdmin = ReturnType<typeof createPairAdmin>;
 
 export function createPairAdmin(dynamodb: DynamoDB, tableName: string, abortSignal: AbortSignal, now = Date.now) {
   const getItem = async (input: GetItemInput) => (await dynamodb.getItem(input, { abortSignal })).Item;
-  const updateItem = async (input: UpdateItemInput) => (await dynamodb.updateItem(input, { abortSignal })).Attributes;
+  const updateItem = (input: UpdateItemInput) => dynamodb.updateItem(input, { abortSignal });
   // No circuit breaker: the SDK has its own limits, and its errors contain more.
   const breaker: CircuitBreaker = (_terms, call) => call(abortSignal);
   const table = createPairTable({ dynamodb: { getItem, updateItem }, tableName, now, breakerFor: () => breaker });

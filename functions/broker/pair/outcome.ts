@@ -65,8 +65,7 @@ function nextWait({ outcome, problem, isUnheard }: Failure, last: Wait | undefin
 
 function findingOf(obtained: Obtained): Finding {
   if (obtained.outcome === 'token') return 'accepted';
-  if (obtained.outcome === 'rejected') return 'rejected';
-  return findingOfProblem(obtained.problem.type, obtained.problem.shape) ?? 'unreachable';
+  return obtained.outcome === 'rejected' ? 'rejected' : findingOfProblem(obtained.problem);
 }
 
 const FIRST_WAIT_MS = 1_000;

@@ -133,13 +133,11 @@ function evaluateService(service: ServiceName, { listed, checks, at }: RunFindin
   const detail = `${silentPairs(checked).length} of ${asked} pairs that were asked got no answer.`;
 
   // A deleted client needs no message, because the check has withdrawn its token.
-  const listedKeys = new Set(listed.map(pairKey));
-  const listedExpiries = new Set(listed.map(expiryKey));
+  const listedKeys = new Set(listed.flatMap((pair) => [pairKey(pair), expiryKey(pair)]));
   const without = checked.filter(({ finding }) => finding === 'secret-missing' || finding === 'disabled');
   const gone = new Set(without.map(({ pair }) => pairKey(pair)).filter((key) => !listedKeys.has(key)));
   const there = checked.filter(({ pair }) => !gone.has(pairKey(pair)));
-  const isKept = (key: string) =>
-    key === 'service' || (parsePairKey(key) === undefined ? listedExpiries.has(key) : !gone.has(key));
+  const isKept = (key: string) => key === 'service' || listedKeys.has(key) || (parsePairKey(key) && !gone.has(key));
   const kept = [...entries].filter(([key, entry]) => isKept(key) && !(isIncident && isSilent(entry.condition)));
   const ofService: Observation = { kind: 'service', service, condition, since: at, at, detail };
   return { observations: [ofService, ...observePairs(there, isIncident)], kept: new Map(kept) };

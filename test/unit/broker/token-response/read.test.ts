@@ -206,7 +206,7 @@ describe('an answer that is no token', () => {
     expect(read(answer(60)).outcome).toBe('failed');
     const problems = [60, 3_599.5, 86_400].map((seconds) => problemOf(answer(seconds)));
     expect(problems.map(({ retryAfterSeconds }) => retryAfterSeconds)).toEqual([60, 3_600, 3_600]);
-    expect(problems.map(({ type, shape }) => findingOfProblem(type, shape))).toEqual(Array(3).fill('throttled'));
+    expect(problems.map(findingOfProblem)).toEqual(Array(3).fill('throttled'));
   });
 
   it.each([
