@@ -1,5 +1,5 @@
 import { type SecretStage, secretName } from '../../vocabulary.ts';
-import type { SecretCache, SecretReading, SecretVersion, StagedVersions } from '../credential/secret.ts';
+import type { SecretCache, SecretReading, SecretVersion } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
 import { type Call, isTrial, type LeasedRequest } from './call.ts';
 import { chooseVersion, goneProblem, rejectedProblem } from './choose-version.ts';
@@ -112,11 +112,7 @@ export async function acquireToken<Answer>(
    * Reads AWSCURRENT, and AWSPREVIOUS while AWSCURRENT is latched. A check reads the stage that it asks for. A stop
    * makes memory forget the client's tokens.
    */
-  async function readVersions(
-    { rejected }: PairRecord,
-    since: number,
-    acceptsSilence = false,
-  ): Promise<StagedVersions> {
+  async function readVersions({ rejected }: PairRecord, since: number, acceptsSilence = false) {
     const read = (name: SecretStage) => secrets.read(pair.client, name, { readSince: since, acceptsSilence, deadline });
     const preferred = stage ?? 'AWSCURRENT';
     const asked = await read(preferred);
@@ -137,10 +133,9 @@ export async function acquireToken<Answer>(
     const { disabled, token, rejected, held, pause } = record;
     const isUnknown = !disabled && !token && !pause && rejected.size + held.size === 0;
     if (isUnknown || (isTrial(call) && sent.size === 0)) return waitForTable();
+    const since = Math.max(readSince, now() - SECRET_TRUST_MS);
     // A flag needs no secret.
-    const versions = disabled
-      ? undefined
-      : await readVersions(record, Math.max(readSince, now() - SECRET_TRUST_MS), true);
+    const versions = disabled ? undefined : await readVersions(record, since, true);
     if (versions && goneProblem(versions, pair)?.type === 'secrets-unavailable') return waitForTable();
     const step = decide({ record, cache: 'memory', versions, leaseIsOver: false });
     if (step.kind === 'answer') return step;
