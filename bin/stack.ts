@@ -20,11 +20,14 @@ import { deploy, explained } from './deployment.ts';
 const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly string[]>> = {
   bootstrap: ({ account, region }) => ['bootstrap', `aws://${account}/${region}`],
   diff: ({ name }) => ['diff', stackName(name), '--exclusively'],
-  // Without a terminal, the CDK would stop at its own question.
-  deploy: ({ name }) => ['deploy', stackName(name), '--exclusively', ...(process.stdin.isTTY ? [] : UNASKED)],
+  deploy: ({ name }) => ['deploy', stackName(name), '--exclusively', ...unasked()],
 };
 
-const UNASKED = ['--require-approval', 'never'];
+/** Without a terminal, the CDK would stop at its own question. It refuses the option twice. */
+function unasked(): readonly string[] {
+  const isDecided = rest.some((word) => word.startsWith('--require-approval'));
+  return process.stdin.isTTY || isDecided ? [] : ['--require-approval', 'never'];
+}
 
 /** Arguments with which the CDK changes nothing. */
 const CHANGES_NOTHING = /^(?:-h|--help|--version|--no-execute|--show-template|(?:--method=)?prepare-change-set)$/;

@@ -113,13 +113,16 @@ export async function startLocalBroker({ port, config: input, folder, onFailure,
     }
     secrets.store.put(sealingKeyName(LOCAL_ENVIRONMENT), randomBytes(48).toString('base64'));
     for (const name of OUTRANKING) delete process.env[name];
-    process.env.AWS_REGION ??= 'us-east-1';
+    process.env.AWS_REGION ||= 'us-east-1';
     Object.assign(process.env, {
       AWS_ACCESS_KEY_ID: own.accessKeyId,
       AWS_SECRET_ACCESS_KEY: own.secretAccessKey,
       AWS_ENDPOINT_URL: aws.url,
       // Outranks the profile, in which the SDK would otherwise find that it ignores these variables.
       AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'false',
+      // The SDK refuses both beside an endpoint of one's own.
+      AWS_USE_DUALSTACK_ENDPOINT: 'false',
+      AWS_USE_FIPS_ENDPOINT: 'false',
     });
     const table = new DynamoDBClient({ credentials: spectator });
     await ensurePairTable(table, TABLE_NAME);

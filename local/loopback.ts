@@ -67,8 +67,9 @@ export async function serve(respond: Respond, options: Options = {}): Promise<Lo
     }
   });
   const port = await listen(server, wanted).catch((error: unknown) => {
-    if (!['EADDRINUSE', 'ERR_SOCKET_BAD_PORT'].includes(causeWord(error))) throw error;
-    if (!mayMove) throw new Error(`port ${wanted} is in use; set PORT to another port`);
+    // Windows answers EACCES for a port that Hyper-V reserves.
+    if (!['EACCES', 'EADDRINUSE', 'ERR_SOCKET_BAD_PORT'].includes(causeWord(error))) throw error;
+    if (!mayMove) throw new Error(`port ${wanted} is not free (${causeWord(error)}); set PORT to another port`);
     return listen(server, 0);
   });
   return { url: `http://127.0.0.1:${port}`, close: () => stop(server) };

@@ -21,6 +21,8 @@ const SHELL_VARIABLES = {
   AWS_REGION: () => process.env.AWS_REGION,
   // The AWS CLI and Python's SDK only read this name.
   AWS_DEFAULT_REGION: () => process.env.AWS_REGION,
+  AWS_USE_DUALSTACK_ENDPOINT: () => process.env.AWS_USE_DUALSTACK_ENDPOINT,
+  AWS_USE_FIPS_ENDPOINT: () => process.env.AWS_USE_FIPS_ENDPOINT,
   AWS_ACCESS_KEY_ID: (_, { accessKeyId }) => accessKeyId,
   AWS_SECRET_ACCESS_KEY: (_, { secretAccessKey }) => secretAccessKey,
 } as const satisfies Record<string, (broker: Running, caller: LocalCaller) => string | undefined>;
@@ -99,13 +101,21 @@ export function shellFile(port: number | string): URL {
   return new URL(`../node_modules/.cache/token-broker/local-${port}.json`, import.meta.url);
 }
 
-/** Writes the variables for `env`, readable only for this user. Returns a function that removes the file. */
-export function leaveShellFile(broker: Running): () => void {
+/**
+ * Writes the variables for `env`, readable only for this user. Returns a function that removes the file. Without a place
+ * for it, as in a read-only checkout, only `env` fails.
+ */
+export function leaveShellFile(broker: Running, onFailure: (what: string, error: unknown) => void): () => void {
   const file = shellFile(new URL(broker.url).port);
   const callers = [...shellCallers(broker.config)].map(([name, key]) => [name, shellVariables(broker, key)]);
-  rmSync(file, { force: true });
-  mkdirSync(new URL('.', file), { recursive: true });
   const content = { pid: process.pid, callers: Object.fromEntries(callers) } satisfies ShellFile;
-  writeFileSync(file, JSON.stringify(content), { mode: 0o600 });
+  try {
+    rmSync(file, { force: true });
+    mkdirSync(new URL('.', file), { recursive: true });
+    writeFileSync(file, JSON.stringify(content), { mode: 0o600 });
+  } catch (error) {
+    onFailure('env has no variables here', error);
+    return () => undefined;
+  }
   return () => rmSync(file, { force: true });
 }

@@ -14,15 +14,16 @@ async function main(): Promise<void> {
   const port = readPort(process.env.PORT);
   const leaking = leakingVariables(process.env);
   if (leaking.length > 0) process.stderr.write(leakWarning(leaking));
+  const onFailure = (what: string, error: unknown) => process.stderr.write(`${what}: ${String(error)}\n`);
   const broker = await startLocalBroker({
     port,
     config: file === undefined ? undefined : readConfig(file),
     folder: file && dirname(file),
     write: (line) => process.stdout.write(requestLine(line)),
     onMessage: ({ subject, text }) => process.stdout.write(notification(subject, text)),
-    onFailure: (what, error) => process.stderr.write(`${what}: ${String(error)}\n`),
+    onFailure,
   });
-  const takeShellFile = leaveShellFile(broker);
+  const takeShellFile = leaveShellFile(broker, onFailure);
   const end = () => {
     takeShellFile();
     void broker.close().then(() => process.exit(0));

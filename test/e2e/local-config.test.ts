@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process';
+import { mkdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { promisify } from 'node:util';
 import { Provider } from 'oidc-provider';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { causeWord } from '../../functions/aws/calls.ts';
 import { parseLocalConfig } from '../../lib/settings/local-config.ts';
 import { greeting } from '../../local/banner.ts';
 import { listen, stop } from '../../local/loopback.ts';
-import { exportLine, OUTRANKING, powershellLines } from '../../local/shell.ts';
+import { exportLine, leaveShellFile, OUTRANKING, powershellLines, shellFile } from '../../local/shell.ts';
 import { startTokenService } from '../../local/token-service/server.ts';
 import { ask, startLocalBroker } from '../support/processes/local-broker.ts';
 
@@ -67,6 +69,17 @@ it('the variables for PowerShell have every kind of its quotes doubled, and no o
     "$env:AWS_SECRET_ACCESS_KEY = 'it''s a ‘‘secret’’; $x `n'",
     ...OUTRANKING.map((name) => `$env:${name} = $null`),
   ]);
+});
+
+/** @see react/create-react-app#1009 */
+it('the broker starts where the file of `env` cannot be written, as in a read-only checkout', () => {
+  const [file, failures] = [shellFile(19_997), [] as string[]];
+  mkdirSync(file, { recursive: true });
+  onTestFinished(() => rmSync(file, { recursive: true }));
+  const parsed = parseLocalConfig(config({ raw: { authUrl: 'http://127.0.0.1:9' } }));
+  const broker = { url: 'http://127.0.0.1:19997', pageUrl: 'http://127.0.0.1:19998', config: parsed };
+  leaveShellFile(broker, (what, error) => failures.push(`${what}: ${causeWord(error)}`))();
+  expect(failures).toEqual(['env has no variables here: ERR_FS_EISDIR']);
 });
 
 it.each(['8788', '9000'])('the greeting names npm.cmd in PowerShell, and nowhere else: port %s', (port) => {

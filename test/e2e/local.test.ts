@@ -2,12 +2,13 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { Server } from 'node:net';
 import { promisify } from 'node:util';
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { requestLine } from '../../local/banner.ts';
 import { exampleConfig, readPort } from '../../local/config.ts';
-import { listen } from '../../local/loopback.ts';
+import { listen, serve } from '../../local/loopback.ts';
 import { shellFile } from '../../local/shell.ts';
 import { runs } from '../support/aws/signers.ts';
 import {
@@ -59,8 +60,10 @@ describe('npm start', () => {
 
   /** As a person uses it, in a terminal with another sign-in. */
   beforeAll(async () => {
-    // With the last, the SDK would look for the real DynamoDB.
-    const signIn = { ...OTHER_SIGN_IN, AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'true' };
+    // With the first, the SDK would look for the real DynamoDB. It refuses the others beside an endpoint.
+    // @see continuedev/continue#7744, aws/aws-msk-iam-auth#208
+    const endpoints = ['AWS_IGNORE_CONFIGURED_ENDPOINT_URLS', 'AWS_USE_FIPS_ENDPOINT', 'AWS_USE_DUALSTACK_ENDPOINT'];
+    const signIn = { ...OTHER_SIGN_IN, AWS_REGION: '', ...Object.fromEntries(endpoints.map((name) => [name, 'true'])) };
     const env = { NODE_DEBUG: 'none-of-node', NODE_OPTIONS: '--trace-warnings', ...signIn };
     broker = await startLocalBroker({ env });
     ({ access_token: token } = (await askFor(broker, 'acme')).json);
@@ -226,6 +229,18 @@ it('npm start has its page and its stand-ins on the ports behind its own, and sa
   expect(stderr).toBe('');
 });
 
+/** @see punkpeye/mcp-remote#265 */
+it('npm start has a stand-in on a free port where Windows reserves its own, with EACCES', async () => {
+  const reserved = Object.assign(new Error('listen EACCES'), { code: 'EACCES' });
+  vi.spyOn(Server.prototype, 'listen').mockImplementationOnce(function (this: Server) {
+    this.emit('error', reserved);
+    return this;
+  });
+  const { url, close } = await serve(async () => ({ status: 200 }), { port: 19_996 });
+  onTestFinished(close);
+  expect(url).not.toBe('http://127.0.0.1:19996');
+});
+
 it('npm start has its page on a free port where there is none behind its own', async () => {
   const broker = await startLocalBroker({ env: { PORT: '65535' } });
   expect((await broker.end()).stdout).toContain(`is ${broker.pageUrl}, because there is no port 65536.\n`);
@@ -255,7 +270,7 @@ it('npm start says that its own port is taken', async () => {
   const server = createServer();
   onTestFinished(() => void server.close());
   const PORT = `${await listen(server, 0)}`;
-  const told = `port ${PORT} is in use; set PORT to another port\n`;
+  const told = `port ${PORT} is not free (EADDRINUSE); set PORT to another port\n`;
   expect(await runLocalBroker({ env: { PORT } })).toMatchObject({ ...ended(1, '', told), signal: null });
   for (const wrong of ['abc', '65536', '']) expect(() => readPort(wrong)).toThrow(`PORT must be a port number, not "`);
 });

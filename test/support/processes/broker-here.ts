@@ -62,5 +62,6 @@ export async function startBrokerHere(config?: unknown, port = 0) {
 /** The variables that a local broker sets in its process; the end of the test restores them. */
 const SET_BY_BROKER = [
   ...['AWS_ENDPOINT_URL', 'AWS_ENDPOINT_URL_SNS', 'AWS_ENDPOINT_URL_STS', 'AWS_IGNORE_CONFIGURED_ENDPOINT_URLS'],
+  ...['AWS_USE_DUALSTACK_ENDPOINT', 'AWS_USE_FIPS_ENDPOINT'],
   ...['AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', ...OUTRANKING],
 ];
