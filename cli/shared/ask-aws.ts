@@ -46,9 +46,9 @@ export function awsFailure(error: unknown, action: string, region: string | unde
   if (error instanceof Error && error.message === 'Region is missing') {
     return new CommandFailure('aws-region-missing', 'No AWS region is set', 'Pass --region or set AWS_REGION.');
   }
-  // AWS's own refusal, under a name that is not known here.
+  // AWS's own refusal, under a name that is not known here. The page of a proxy has no name of AWS.
   const { httpStatusCode: status = 0 } = membersOf(membersOf(error).$metadata);
-  const isRefusal = Number(status) >= 400 && Number(status) < 500;
+  const isRefusal = Number(status) >= 400 && Number(status) < 500 && !/^(?:Syntax|Unknown)?(?:Error)?$/i.test(word);
   const [, ...known] = KNOWN.find(([names]) => names.test(word)) ?? [/./, ...(isRefusal ? REFUSED : UNAVAILABLE)];
   const [type, detail, advice] = denialOf(word, error, action) ?? known;
   const place = region === undefined ? '' : ` in ${region}`;
@@ -56,9 +56,11 @@ export function awsFailure(error: unknown, action: string, region: string | unde
   return new CommandFailure(type, `${detail}: ${action}${place} (${reason})`, advice);
 }
 
-/** Describes a denial of the profile's role or of the key, or by another kind of policy than the caller's own. */
+/** Describes a wrong clock, or a denial of the profile's role or of the key, or by a policy that is not the caller's. */
 function denialOf(word: string, error: unknown, action: string): Cause | undefined {
-  if (!(error instanceof Error) || !ACCESS_DENIED.test(word)) return undefined;
+  if (!(error instanceof Error)) return undefined;
+  if (/^RequestTimeTooSkewed|^RequestInTheFuture/.test(word) || CLOCK.test(error.message)) return CLOCK_WRONG;
+  if (!ACCESS_DENIED.test(word)) return undefined;
   // The SDK assumes the role of a profile before the call, and throws AWS's answer in place of that of the call.
   if (action !== 'sts:AssumeRole' && error.message.includes('sts:AssumeRole')) return ROLE_DENIED;
   if (KEY_REFUSED.test(error.message)) return KEY_DENIED;
@@ -78,6 +80,11 @@ export function isDenied(error: unknown): error is CommandFailure {
 }
 
 type Cause = readonly [type: string, detail: string, advice: string];
+
+/** AWS's words for a signature of another time. The SDK corrects its time by the answer, if the answer has a date. */
+const CLOCK = /^Signature (?:expired|not yet current): /;
+
+const CLOCK_WRONG: Cause = ['aws-clock-wrong', 'The clock of this machine is wrong', 'Set it, and run this again.'];
 
 const ACCESS_DENIED = /^AccessDenied|^NotAuthorized|^UnauthorizedOperation/;
 

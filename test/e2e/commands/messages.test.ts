@@ -43,7 +43,7 @@ it('a finding has an advice for each cause, and only versions that were refused 
 describe('a failure of AWS', () => {
   const ASKED = ['secretsmanager:ListSecrets', 'eu-west-1'] as const;
 
-  it.each([
+  it.each<[name: string, type: string, status?: number]>([
     ['NoStandIn', 'aws-stand-in'],
     ['AccessDeniedException', 'aws-access-denied'],
     ['ExpiredTokenException', 'aws-credentials-expired'],
@@ -69,14 +69,34 @@ describe('a failure of AWS', () => {
     ['MalformedPolicyDocumentException', 'aws-refused'],
     // @see aws/aws-sdk-js#2970, an interception that AWS_CA_BUNDLE makes good for the AWS CLI only
     ['SELF_SIGNED_CERT_IN_CHAIN', 'aws-tls-failed'],
+    // @see aws/aws-sdk-js-v3#5851 and #7182, an answer in HTML or plain text
+    ['SyntaxError', 'aws-unavailable', 403],
+    ['Unknown', 'aws-unavailable', 407],
+    ['SomethingNewException', 'aws-refused', 403],
+    ['RequestTimeTooSkewed', 'aws-clock-wrong'],
     ['TimeoutError', 'aws-unavailable'],
     ['AbortError', 'aborted'],
-  ])('%s is "%s"', (name, type) => {
-    const failure = awsFailure(Object.assign(new Error('marked: what AWS wrote'), { name }), ...ASKED);
+  ])('%s is "%s"', (name, type, httpStatusCode) => {
+    const failure = awsFailure(
+      Object.assign(new Error('marked: what AWS wrote'), { name, $metadata: { httpStatusCode } }),
+      ...ASKED,
+    );
     expect(failure.type).toBe(type);
     expect(failure.advice).not.toBe('');
     expect(JSON.stringify([failure.message, failure.detail, failure.advice])).not.toContain('marked');
   });
+
+  // @see EngineerBetter/control-tower#51, aws/aws-cdk#22759
+  it.each(['Signature expired: 20221103T080139Z is', 'Signature not yet current: 20170731T092200Z is'])(
+    '"%s …" is a wrong clock',
+    (message) => {
+      const error = Object.assign(new Error(message), { name: 'SignatureDoesNotMatch' });
+      expect(awsFailure(error, ...ASKED)).toMatchObject({
+        type: 'aws-clock-wrong',
+        advice: expect.stringMatching(/^Set it/),
+      });
+    },
+  );
 
   it.each([
     ['because no service control policy allows the x:Y action', 'service control policy', /organization/],
