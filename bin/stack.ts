@@ -95,7 +95,8 @@ async function signedInAccount(region: string): Promise<string | CommandFailure 
 
 async function cdk(args: readonly string[]): Promise<number> {
   process.stderr.write(`> cdk ${args.join(' ')}\n`);
-  const program = fileURLToPath(new URL('../node_modules/aws-cdk/bin/cdk', import.meta.url));
+  // A workspace of npm has its packages in a folder further up.
+  const program = fileURLToPath(import.meta.resolve('aws-cdk/bin/cdk'));
   // Only the output of `diff` is rewritten: a deployment asks its questions at the terminal.
   const output = args[0] === 'diff' ? 'pipe' : 'inherit';
   const child = spawn(process.execPath, [program, ...args], {

@@ -3,10 +3,12 @@ export function partitionOf(region: string): string {
   return region.startsWith('cn-') ? 'aws-cn' : 'aws';
 }
 
-/** Returns why the broker cannot run in a region, or `undefined` if it can. */
+/** Returns why the broker cannot run in a region, or `undefined` if it can. A region that AWS adds needs its name here. */
 export function regionFault(region: string): string | undefined {
-  return KNOWN.has(region) ? undefined : 'must be an AWS region with Lambda Function URLs, such as eu-west-1';
+  return KNOWN.has(region) ? undefined : `${REASON} (lib/settings/regions.ts lists them)`;
 }
+
+const REASON = 'must be an AWS region with Lambda Function URLs, such as eu-west-1';
 
 /** The regions with `AWS::Lambda::Url`, in the partitions `aws` and `aws-cn`. Tests compare them with AWS's schemas. */
 const KNOWN: ReadonlySet<string> = new Set(

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
@@ -94,6 +94,17 @@ describe('npm run deploy, diff and bootstrap', () => {
   it('let `npm run cdk` take --settings, which the CDK itself would ignore', async () => {
     const { exitCode, stderr } = await run(['cdk', '--version', '--settings', 'environments.mts', '--strict'], {});
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk --version --strict\n' });
+  });
+
+  /** @see aws/copilot-cli#5050 */
+  it('find the CDK of a workspace of npm, which has its packages in a folder further up', async () => {
+    const [root, broker] = [temporaryFolder(), 'packages/broker'];
+    symlinkSync(path.resolve('node_modules'), path.join(root, 'node_modules'));
+    for (const part of ['bin', 'cdk.json', 'cli', 'client', 'functions', 'lib', 'package.json'])
+      cpSync(part, path.join(root, broker, part), { recursive: true });
+    const program = path.join(root, broker, 'bin/stack.ts');
+    const { exitCode, stderr } = await finished(spawn(process.execPath, [program, 'cdk', '--version']));
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk --version\n' });
   });
 
   /** @see hashicorp/terraform-cdk#158 */

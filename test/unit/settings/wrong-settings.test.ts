@@ -33,7 +33,11 @@ type Row = readonly [path: string, fault: string, ...values: readonly unknown[]]
 
 /** In the environment itself. */
 const environment: readonly Row[] = [
-  ['region', ': must be an AWS region with Lambda Function URLs, such as eu-west-1', 'Europe'],
+  [
+    'region',
+    ': must be an AWS region with Lambda Function URLs, such as eu-west-1 (lib/settings/regions.ts lists them)',
+    'Europe',
+  ],
   ['account', ': must be 12 digits in quotes', '11111111111', 'a111111111111', '111111111111a'],
   // @see aws-amplify/amplify-backend#2259
   ['health/notify', '[0]: contains undefined: is a variable unset?', ['undefined@example.com']],
