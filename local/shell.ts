@@ -102,8 +102,8 @@ export function shellFile(port: number | string): URL {
 }
 
 /**
- * Writes the variables for `env`, readable only for this user. Returns a function that removes the file. Without a place
- * for it, as in a read-only checkout, only `env` fails.
+ * Writes the variables for `env`, readable only for this user. Returns a function that removes the file. In a
+ * read-only checkout only `env` fails.
  */
 export function leaveShellFile(broker: Running, onFailure: (what: string, error: unknown) => void): () => void {
   const file = shellFile(new URL(broker.url).port);

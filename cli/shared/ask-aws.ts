@@ -56,7 +56,7 @@ export function awsFailure(error: unknown, action: string, region: string | unde
   return new CommandFailure(type, `${detail}: ${action}${place} (${reason})`, advice);
 }
 
-/** Describes a wrong clock, or a denial of the profile's role or of the key, or by a policy that is not the caller's. */
+/** Describes a wrong clock, and a denial of the profile's role or of the key, or by a policy of others. */
 function denialOf(word: string, error: unknown, action: string): Cause | undefined {
   if (!(error instanceof Error)) return undefined;
   if (/^RequestTimeTooSkewed|^RequestInTheFuture/.test(word) || CLOCK.test(error.message)) return CLOCK_WRONG;

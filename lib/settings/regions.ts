@@ -3,7 +3,7 @@ export function partitionOf(region: string): string {
   return region.startsWith('cn-') ? 'aws-cn' : 'aws';
 }
 
-/** Returns why the broker cannot run in a region, or `undefined` if it can. A region that AWS adds needs its name here. */
+/** Returns why the broker cannot run in a region, or `undefined` if it can. A region that AWS adds must be listed. */
 export function regionFault(region: string): string | undefined {
   return KNOWN.has(region) ? undefined : `${REASON} (lib/settings/regions.ts lists them)`;
 }
