@@ -120,7 +120,7 @@ export async function startLocalBroker({ port, config: input, folder, onFailure,
       AWS_ENDPOINT_URL: aws.url,
       // Outranks the profile, in which the SDK would otherwise find that it ignores these variables.
       AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'false',
-      // The SDK refuses both beside an endpoint of one's own.
+      // The SDK refuses both beside AWS_ENDPOINT_URL.
       AWS_USE_DUALSTACK_ENDPOINT: 'false',
       AWS_USE_FIPS_ENDPOINT: 'false',
     });
