@@ -217,10 +217,12 @@ describe('client put', () => {
   });
 
   // @see cachix/secretspec#133
-  it('tags a new secret as the stack: an organization may deny a secret without its tags', async ({ world }) => {
+  it('stores a new secret with the named key and the tags that an organization may demand', async ({ world }) => {
     writeSettings({ dev: { ...environments.dev, tags: { 'cost-centre': '4711' } } });
     await world.run(PUT_IN_DEV, { input: NEW });
-    const { Tags } = await world.secretsManager.send(new DescribeSecretCommand({ SecretId: 'token-broker/dev/new' }));
+    const described = new DescribeSecretCommand({ SecretId: 'token-broker/dev/new' });
+    const { KmsKeyId, Tags } = await world.secretsManager.send(described);
+    expect(KmsKeyId).toBe('alias/keys');
     expect(Tags).toContainEqual({ Key: 'cost-centre', Value: '4711' });
   });
 
