@@ -129,11 +129,11 @@ export async function startLocalBroker({ port, config: input, folder, onFailure,
 
     const { services, accessRules, provenForSeconds, callers } = config;
     const checkerKeys = { health: randomKey(roleArn(CHECKERS.health)), probe: randomKey(roleArn(CHECKERS.probe)) };
-    const names = { environment: LOCAL_ENVIRONMENT, tableName: TABLE_NAME };
     const recorder = createCallRecorder();
     const send = recorder.watch(createHttpsSender());
     const { handler } = createTokenFunction({
-      ...names,
+      environment: LOCAL_ENVIRONMENT,
+      tableName: TABLE_NAME,
       settings: { services, accessRules, provenForSeconds: tokenService ? REHEARSED_PROOF_SECONDS : provenForSeconds },
       checkerRoles: [checkerKeys.health.role],
       secretsManager: createSecretsManager({ send, environment: LOCAL_ENVIRONMENT }),
@@ -156,7 +156,7 @@ export async function startLocalBroker({ port, config: input, folder, onFailure,
     });
     servers.push(functionUrl);
     const { url } = functionUrl;
-    const checker = createChecker({ ...names, url, config, checkerKeys, write, onMessage });
+    const checker = createChecker({ url, config, checkerKeys, write, onMessage });
 
     const { auditLine, findingOf } = feed;
     const { sentFor } = recorder;

@@ -2,11 +2,10 @@ import { setTimeout } from 'node:timers/promises';
 import type { Message } from '../functions/health/rules/messages.ts';
 import { createHealthFunction } from '../functions/health-function.ts';
 import type { LocalCaller, LocalConfig } from '../lib/settings/local-config.ts';
+import { LOCAL_ENVIRONMENT, tableName } from '../lib/settings/names.ts';
 import type { LabelUpdate } from './aws/secret-store.ts';
 
 interface Options {
-  readonly environment: string;
-  readonly tableName: string;
   /** The broker's Function URL. */
   readonly url: string;
   readonly config: LocalConfig;
@@ -17,12 +16,12 @@ interface Options {
 }
 
 /** Creates the health function, with stand-ins for its events. Messages go to `onMessage`, without a topic. */
-export function createChecker({ environment, tableName, url, config, checkerKeys, write, onMessage }: Options) {
+export function createChecker({ url, config, checkerKeys, write, onMessage }: Options) {
   const services = Object.keys(config.services);
   const variables = {
-    TOKEN_BROKER_ENVIRONMENT: environment,
+    TOKEN_BROKER_ENVIRONMENT: LOCAL_ENVIRONMENT,
     TOKEN_BROKER_URL: url,
-    TOKEN_BROKER_TABLE: tableName,
+    TOKEN_BROKER_TABLE: tableName(LOCAL_ENVIRONMENT),
     TOKEN_BROKER_SERVICES: services.join(' '),
     TOKEN_BROKER_SINGLE_TOKEN_SERVICES: services.filter((name) => config.services[name]?.singleActiveToken).join(' '),
     TOKEN_BROKER_TOPIC: 'none',
