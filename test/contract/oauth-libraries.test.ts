@@ -41,7 +41,7 @@ it('oauth4webapi is a client of the broker itself, behind a proxy that signs', a
   const { url, close } = await serveLoopback(async ({ method, path, headers: received, body }) => {
     const kept = received.filter(([name]) => ['content-type', 'accept'].includes(name.toLowerCase()));
     const request = { method, url: broker().url + path, headers: Object.fromEntries(kept), body };
-    const headers = await sign('aws4fetch', request, REPORTING, new Date());
+    const headers = await sign(request, REPORTING, new Date());
     const answer = await fetch(request.url, { method, headers, body: Buffer.from(body) });
     return { status: answer.status, headers: { 'content-type': 'application/json' }, body: await answer.text() };
   });

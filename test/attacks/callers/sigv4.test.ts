@@ -1,10 +1,14 @@
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { Sha256Node } from '@smithy/core/checksum';
+import { SignatureV4 } from '@smithy/signature-v4';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AwsError } from '../../../local/aws/aws-error.ts';
 import { startFunctionUrl } from '../../../local/function-url/server.ts';
 import { verifySigV4 } from '../../../local/function-url/sigv4.ts';
 import type { LoopbackServer, ReceivedRequest } from '../../../local/loopback.ts';
-import { hasSigner, type RequestToSign, SIGNERS, signAll } from '../../support/aws/signers.ts';
+import { type RequestToSign, runs, type SignedHeaders, sign, timestampOf } from '../../support/aws/signers.ts';
 import { send } from '../../support/requests.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
 
@@ -17,7 +21,9 @@ const KEY = {
   secretAccessKey: 'session-secret',
   sessionToken: 'IQoJb3JpZ2luX2VjE+/token==',
 };
-const VERIFIER = { service: 'lambda', region: 'us-east-1', keys: [KEY], now: () => DATE.getTime() };
+const SCOPE = { service: 'lambda', region: 'us-east-1' };
+const VERIFIER = { ...SCOPE, keys: [KEY], now: () => DATE.getTime() };
+const hasBotocore = runs('python3', '-c', 'import botocore.auth');
 
 let functionUrl: LoopbackServer;
 beforeAll(async () => {
@@ -40,10 +46,19 @@ const CHANGES: readonly (readonly [string, Change])[] = [
   ['the key, the scope, the list of headers or the signature', inHeader('authorization', oneLetterOff)],
 ];
 
-describe.for(SIGNERS)('of 500 odd requests signed by %s', (signer) => {
-  const missing = hasSigner(signer) ? '' : ' (skipped: python3 with botocore is not installed)';
+/** Three implementations of Signature Version 4 that know nothing of each other, nor of ours. */
+const SIGNERS: readonly (readonly [name: string, (requests: readonly RequestToSign[]) => Promise<SignedHeaders[]>])[] =
+  [
+    ['botocore', signWithBotocore],
+    ['aws4fetch', (requests) => Promise.all(requests.map((request) => sign(request, KEY, DATE)))],
+    ['@smithy/signature-v4', (requests) => Promise.all(requests.map(signWithSmithy))],
+  ];
+
+describe.for(SIGNERS)('of 500 odd requests signed by %s', ([signer, signAll]) => {
+  const isMissing = signer === 'botocore' && !hasBotocore;
+  const missing = isMissing ? ' (skipped: python3 with botocore is not installed)' : '';
   const signed = async (requests: readonly RequestToSign[]) => {
-    const headers = await signAll(signer, requests, KEY, DATE);
+    const headers = await signAll(requests);
     return requests.map((request, index) => ({ ...request, headers: headers[index] ?? {} }));
   };
 
@@ -71,6 +86,26 @@ describe.for(SIGNERS)('of 500 odd requests signed by %s', (signer) => {
     expect(await send(request)).toMatchObject({ status: 200 });
   });
 });
+
+/** All at once, in one process. */
+async function signWithBotocore(requests: readonly RequestToSign[]): Promise<SignedHeaders[]> {
+  const how = { ...SCOPE, credentials: KEY, timestamp: timestampOf(DATE) };
+  const toSign = requests.map(({ body, headers, ...request }) => {
+    const withHost = { ...headers, host: new URL(request.url).host };
+    return { ...request, ...how, headers: withHost, body: Buffer.from(body).toString('base64') };
+  });
+  const script = fileURLToPath(new URL('sign.py', import.meta.url));
+  const options = { input: JSON.stringify(toSign), encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const;
+  return JSON.parse(execFileSync('python3', [script], options));
+}
+
+async function signWithSmithy({ method, url, headers, body }: RequestToSign): Promise<SignedHeaders> {
+  const { protocol, host, hostname, pathname: path, searchParams } = new URL(url);
+  const query = Object.fromEntries([...searchParams.keys()].map((name) => [name, searchParams.getAll(name)]));
+  const request = { method, protocol, hostname, path, query, headers: { ...headers, host }, body };
+  const signer = new SignatureV4({ ...SCOPE, credentials: KEY, sha256: Sha256Node });
+  return (await signer.sign(request, { signingDate: DATE })).headers;
+}
 
 /** Those that the verifier takes. Only the signature tells: a fault of the verifier itself is thrown on. */
 function letIn(requests: readonly ReceivedRequest[]): readonly ReceivedRequest[] {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { hasSigner, runs } from '../../support/aws/signers.ts';
+import { runs } from '../../support/aws/signers.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
 import { useLocalBroker } from '../../support/processes/local-broker.ts';
 import { blocks } from '../../support/readme.ts';
@@ -23,7 +23,9 @@ interface Example {
 const noCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--fail-with-body', '--version')
   ? ''
   : ' (skipped: curl is not installed, or too old)';
-const noBotocore = hasSigner('botocore') ? '' : ' (skipped: python3 with botocore is not installed)';
+const noBotocore = runs('python3', '-c', 'import botocore.auth')
+  ? ''
+  : ' (skipped: python3 with botocore is not installed)';
 
 const WITH_CLIENT: Example = {
   file: 'with-client.mjs',

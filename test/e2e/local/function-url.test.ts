@@ -30,7 +30,7 @@ async function start(settings: Partial<FunctionUrlSettings> = {}) {
   const signed = (given: Partial<RequestToSign> = {}, { credentials = CALLER, scope }: Signing = {}) => {
     const request = { method: 'POST', headers: {}, body: '{}', ...given, url: url + (given.url ?? '/path') };
     const full = { service: 'lambda', region: 'us-east-1', ...scope };
-    return sign('aws4fetch', request, credentials, DATE, full).then((headers) => ({ ...request, headers }));
+    return sign(request, credentials, DATE, full).then((headers) => ({ ...request, headers }));
   };
   const call = async (given: Partial<RequestToSign> = {}) => send(await signed(given));
   return { ...functionUrl, events, signed, call };

@@ -126,7 +126,7 @@ const PROGRAM = fileURLToPath(new URL('../../../local/start.ts', import.meta.url
 export async function ask({ url }: { readonly url: string }, caller: SigningKey, pair: Pair) {
   const headers = { 'content-type': 'application/json' };
   const request = { method: 'POST', url: `${url}/token`, headers, body: JSON.stringify(pair) };
-  const { status, body } = await send({ ...request, headers: await sign('aws4fetch', request, caller, new Date()) });
+  const { status, body } = await send({ ...request, headers: await sign(request, caller, new Date()) });
   return { status, json: JSON.parse(body) };
 }
 
