@@ -63,10 +63,8 @@ function membersOf(value: unknown): Readonly<Record<string, unknown>> {
 
 /** Loads the CDK here only, because that takes a second. */
 async function policyOfKey(environment: string, env: { readonly account: string; readonly region: string }) {
-  const [{ App, Stack }, { keyPolicy }] = await Promise.all([
-    import('aws-cdk-lib'),
-    import('../lib/data/client-secrets.ts'),
-  ]);
+  const { App, Stack } = await import('aws-cdk-lib');
+  const { keyPolicy } = await import('../lib/data/client-secrets.ts');
   const app = new App({ analyticsReporting: false, context: settingsFile().context });
   const stack = new Stack(app, stackName(environment), { env });
   return stack.resolve(keyPolicy(stack, environment));

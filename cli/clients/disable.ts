@@ -134,6 +134,7 @@ async function denyBroker(secrets: Secrets, { client, environment, isDeleted }: 
   const { rest, others } = parsePolicy(found.policy);
   // The secret and the role are in the account of the stack, and the stack fixes the role's name.
   const [, partition, , , account] = found.arn.split(':');
+  const role = `arn:${partition}:iam::${account}:role/${tokenRoleName(environment)}`;
   const denial = {
     Sid: SID,
     Effect: 'Deny',
@@ -141,9 +142,7 @@ async function denyBroker(secrets: Secrets, { client, environment, isDeleted }: 
     Principal: '*',
     Action: 'secretsmanager:GetSecretValue',
     Resource: '*',
-    Condition: {
-      ArnEquals: { 'aws:PrincipalArn': `arn:${partition}:iam::${account}:role/${tokenRoleName(environment)}` },
-    },
+    Condition: { ArnEquals: { 'aws:PrincipalArn': role } },
   };
   await secrets.writePolicy(client, JSON.stringify({ ...rest, Statement: [...others, denial] }));
   return true;

@@ -90,18 +90,12 @@ export function execution(environment: Environment, { qualifier, boundary }: Boo
  * @see https://docs.aws.amazon.com/kms/latest/developerguide/tag-permissions.html
  */
 function makeTheKey(environment: Environment): readonly object[] {
-  const [requested, present] = [tagsOf('RequestTag', environment), tagsOf('ResourceTag', environment)];
+  const StringEquals = tagsOf('RequestTag', environment);
+  const StringEqualsIfExists = tagsOf('ResourceTag', environment);
+  const key = arn(environment, 'kms', 'key/*');
   return [
-    allow('MakeTheKey', 'kms', 'CreateKey TagResource', '*', {
-      StringEquals: requested,
-      StringEqualsIfExists: present,
-    }),
-    allow(
-      'FinishTheKey',
-      'kms',
-      'DescribeKey EnableKeyRotation GetKey* ListResourceTags',
-      arn(environment, 'kms', 'key/*'),
-    ),
+    allow('MakeTheKey', 'kms', 'CreateKey TagResource', '*', { StringEquals, StringEqualsIfExists }),
+    allow('FinishTheKey', 'kms', 'DescribeKey EnableKeyRotation GetKey* ListResourceTags', key),
     allow('Key', 'kms', LIFE.kms, ...keyOf(environment)),
   ];
 }

@@ -164,11 +164,9 @@ function emergency(environment: Environment): readonly object[] {
 
 /** Allows changes to the records of pairs, whose tokens are sealed, and not to what health remembers next to them. */
 function changeTheTable(environment: Environment, clients = EVERY_CLIENT): readonly object[] {
-  const pairs = { 'dynamodb:LeadingKeys': clients.map((client) => `${client}/*`) };
+  const ofPairs = { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': clients.map((client) => `${client}/*`) } };
   return [
-    allow('ChangeTheTable', 'dynamodb', 'GetItem UpdateItem', resourcesOf(environment).table, {
-      'ForAllValues:StringLike': pairs,
-    }),
+    allow('ChangeTheTable', 'dynamodb', 'GetItem UpdateItem', resourcesOf(environment).table, ofPairs),
     allow('UseItsKey', 'kms', `${KEY_USE} DescribeKey Encrypt`, ...keyOf(environment, { users: ['dynamodb'] })),
   ];
 }

@@ -142,12 +142,8 @@ function trailPatterns(environment: Environment, keyId: string): Readonly<Record
     ...conditions,
     ...['cloudformation', ...deployers].map((deployer) => `$.sourceIPAddress != "${deployer}.amazonaws.com"`),
   ];
-  const functions = named(
-    'requestParameters.functionName',
-    functionName(name),
-    healthFunctionName(name),
-    releaseCheckName(name),
-  );
+  const names = [functionName, healthFunctionName, releaseCheckName].map((nameOf) => nameOf(name));
+  const functions = named('requestParameters.functionName', ...names);
   const sealingKey = `$.requestParameters.secretId = "*${sealingKeyName(name)}*"`;
   // Deployments neither write these policies nor read these values.
   const fromSecrets = (...events: string[]) => ['$.eventSource = "secretsmanager.amazonaws.com"', eventIs(...events)];

@@ -64,18 +64,23 @@ describe('npm run bootstrap', () => {
   });
 });
 
-interface Stack {
-  readonly name: string;
-  readonly status: string;
-  readonly parameters: Readonly<Record<string, string>>;
+/** A stack as CloudFormation shows it. */
+type Stack = string;
+
+function stackOf(name: string, status: string, parameters: Readonly<Record<string, string>>): Stack {
+  const members = Object.entries(parameters).map(([key, value]) => {
+    return `<member><ParameterKey>${key}</ParameterKey><ParameterValue>${value}</ParameterValue></member>`;
+  });
+  const own = `<StackName>${name}</StackName><StackStatus>${status}</StackStatus>`;
+  return `<member>${own}<Parameters>${members.join('')}</Parameters></member>`;
 }
 
 function toolkit(name: string, Qualifier: string, status = 'UPDATE_COMPLETE'): Stack {
-  return { name, status, parameters: { Qualifier, CloudFormationExecutionPolicies: 'arn:aws:iam::1:policy/x' } };
+  return stackOf(name, status, { Qualifier, CloudFormationExecutionPolicies: 'arn:aws:iam::1:policy/x' });
 }
 
 function other(Qualifier?: string): Stack {
-  return { name: 'other', status: 'CREATE_COMPLETE', parameters: Qualifier === undefined ? {} : { Qualifier } };
+  return stackOf('other', 'CREATE_COMPLETE', Qualifier === undefined ? {} : { Qualifier });
 }
 
 /** An account with stacks, of which CloudFormation shows one a page, and settings with an organisation. */
@@ -87,20 +92,11 @@ async function startWorld(
     if (stacks === 'denied') return refused('AccessDenied', 403);
     const page = Number(NextToken);
     const next = page + 1 < stacks.length ? `<NextToken>${page + 1}</NextToken>` : '';
-    const shown = stacks.slice(page, page + 1).map(xmlOf);
-    return `<Stacks>${shown.join('')}</Stacks>${next}`;
+    return `<Stacks>${stacks[page] ?? ''}</Stacks>${next}`;
   });
   writeSettings({ dev: environments.dev }, organisation);
   const { shell, output } = openShell({ AWS_ENDPOINT_URL_CLOUDFORMATION: url });
   const options = (args: readonly string[] = [], changesNothing = false) =>
     bootstrapOptions(shell, DEV, args, changesNothing);
   return { options, calls, output };
-}
-
-function xmlOf({ name, status, parameters }: Stack): string {
-  const members = Object.entries(parameters).map(([key, value]) => {
-    return `<member><ParameterKey>${key}</ParameterKey><ParameterValue>${value}</ParameterValue></member>`;
-  });
-  const own = `<StackName>${name}</StackName><StackStatus>${status}</StackStatus>`;
-  return `<member>${own}<Parameters>${members.join('')}</Parameters></member>`;
 }

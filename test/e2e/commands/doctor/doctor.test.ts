@@ -56,8 +56,6 @@ const FAILED = {
   'aws-forbidden': () => front({}),
   'secrets-unavailable': () => front({ call: problem('secrets-unavailable', { 'retry-after': '5' }) }),
   'table-unavailable': () => tableAway('The broker cannot reach its table: DynamoDB does not answer.'),
-  'client-disabled': () => withWorld(({ run }) => run('client disable acme --yes')),
-  'credential-missing': async () => ({ env: (await startOperatorWorld()).shell, args: ['--client', 'globex'] }),
   'token-response-unusable': () => withWorld(serviceAnswering(200, '{"a":"marked-value"}')),
 } satisfies Readonly<Record<string, () => Promise<Situation>>>;
 
