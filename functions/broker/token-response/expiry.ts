@@ -19,9 +19,12 @@ export function readExpiry(
   times: RequestTimes,
   service: Service,
 ): Expiry & { readonly warnings: readonly Warning[] } {
-  const { requestStartedAt, receivedAt } = times;
+  const { receivedAt } = times;
+  const age = Number(answer.response.headers.age);
+  // The service wrote a stored answer before this request.
+  const requestStartedAt = times.requestStartedAt - (age > 0 ? age * 1_000 : 0);
   const { tokenLifetimeSeconds, assumedLifetimeSeconds, maxLifetimeSeconds } = service;
-  const { claims, hasLocal } = claimsOfAnswer(token, answer, times, service);
+  const { claims, hasLocal } = claimsOfAnswer(token, answer, { requestStartedAt, receivedAt }, service);
   // An operator who sets the life time says that an expiry that has passed is wrong.
   const believed = claims.filter(({ expiresAt }) => tokenLifetimeSeconds === undefined || expiresAt > receivedAt);
   if (token.jwt?.expiresAt !== undefined) {
@@ -99,19 +102,20 @@ function claimsOfAnswer(token: FoundToken, answer: Answer, times: RequestTimes, 
     return [{ where: `\`${answer.print(path)}\``, expiresAt, expirySource: 'response', isLocal } as const];
   });
   const isUnreadable = ({ expiresAt }: ExpiryClaim) => Number.isNaN(expiresAt);
-  const claims: ExpiryClaim[] = readings.filter((reading) => !reading.isLocal && !isUnreadable(reading));
+  const zoned = readings.filter(({ isLocal }) => !isLocal);
+  const claims: ExpiryClaim[] = zoned.filter((reading) => !isUnreadable(reading));
   if (claims.length === 0 && typeof lifetimeMember === 'string') {
     throw new UnusableAnswer(
       'response.lifetimeMember names a member that is missing or contains no readable life time.',
     );
   }
-  const unreadable = readings.find(isUnreadable);
+  const unreadable = zoned.find(isUnreadable);
   const isKnown = service.tokenLifetimeSeconds !== undefined || token.jwt?.expiresAt !== undefined;
   if (claims.length === 0 && unreadable !== undefined && !isKnown) {
     const advice = 'name another in response.lifetimeMember, or set tokenLifetimeSeconds.';
     throw new UnusableAnswer(`the life time in ${unreadable.where} cannot be read; ${advice}`);
   }
-  return { claims, hasLocal: readings.some(({ isLocal }) => isLocal) };
+  return { claims, hasLocal: zoned.length < readings.length };
 }
 
 /** Returns members and headers with their unread values, each with the meaning of its name. */

@@ -75,7 +75,7 @@ export function readTokenResponse(
 function isNoError(value: unknown): boolean {
   const { code = value } = membersOf(value);
   if (typeof code === 'object' && code !== null) return Object.keys(code).length === 0;
-  return !code || /^(?:0|false|null|none|ok|success)$/i.test(`${code}`);
+  return !code || /^(?:0|false|null|none|no error|ok|success)$/i.test(`${code}`);
 }
 
 /** Reads the extras. Omits values that repeat the credential, and reports them as `hasEcho`. */

@@ -18,9 +18,9 @@ export function readTime(value: unknown, meaning: ExpiryMeaning): ReadTime | und
   if (value === undefined || value === null || value === false) return undefined;
   if (typeof value === 'number') return readNumber(value, meaning);
   if (typeof value !== 'string' || value.length > MAX_TEXT_LENGTH) return UNREADABLE;
-  // .NET writes such a date, and like Go an unset time as the first day of the year 1.
+  // .NET writes such a date, and like Go an unset time as the first day of the year 1. MySQL's is the year 0.
   const text = value.trim().replace(/^\/Date\((\d+)(?:[+-]\d{4})?\)\/$/, '$1');
-  if (text === '' || text.startsWith('0001-01-01')) return undefined;
+  if (text === '' || /^000[01]-/.test(text)) return undefined;
   if (/^-?\d+(?:\.\d+)?$/.test(text)) return readNumber(Number(text), meaning);
   // Days, hours and minutes. Two digits of days could be hours, minutes and seconds.
   const units = text.replace(/^(\d):([01]\d|2[0-3]):([0-5]\d)$/, '$1d$2h$3m');
@@ -29,9 +29,9 @@ export function readTime(value: unknown, meaning: ExpiryMeaning): ReadTime | und
   return lengthOf((((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds)) * SECOND_MS);
 }
 
-/** `3600 seconds`, `1h30m0s` as Go writes it, `PT1H` of ISO 8601. */
+/** `3600 seconds`, `1h30m0.5s` as Go writes it, `PT1H` of ISO 8601. */
 const LENGTH =
-  /^p?(?=[t ]?\d)(?:(\d+) ?d(?:ays?)?)?[ t]?(?:(\d+) ?h(?:ours?)?)? ?(?:(\d+) ?m(?:in(?:ute)?s?)?)? ?(?:(\d+) ?s(?:ec(?:ond)?s?)?)?$/i;
+  /^p?(?=[t ]?\d)(?:(\d+) ?d(?:ays?)?)?[ t]?(?:(\d+) ?h(?:ours?)?)? ?(?:(\d+) ?m(?:in(?:ute)?s?)?)? ?(?:(\d+(?:\.\d+)?) ?s(?:ec(?:ond)?s?)?)?$/i;
 
 const MAX_TEXT_LENGTH = 64;
 
@@ -71,6 +71,7 @@ const COMPACT = /^((?:19|20)\d\d)(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?$/;
 
 /** Reads dates as services write them: ISO 8601 and those of HTTP. A date without a time is its first moment. */
 function readDate(text: string): ReadTime {
+  if (AMBIGUOUS.test(text)) return { ...UNREADABLE, isLocal: true };
   const { groups = {} } = DATES.map((form) => form.exec(text)).find((match) => match !== null) ?? {};
   const { date, day, month, year, time = '00:00', zone } = groups;
   const monthNumber = MONTHS.indexOf(month?.toLowerCase() ?? '') + 1;
@@ -81,6 +82,10 @@ function readDate(text: string): ReadTime {
   const ms = isoDate ? Date.parse(`${isoDate}T${time}${offset}`) : Number.NaN;
   return { ...momentOf(ms), isLocal: zone === undefined && !Number.isNaN(ms) };
 }
+
+/** A date in the style of a country, whose order of day and month is unknown, and which names no zone. */
+const AMBIGUOUS =
+  /^(?:\d\d?[/.-]\d\d?[/.-]\d{4}|\d{4}\/\d\d?\/\d\d?|[a-z]{3,9} \d\d?, \d{4})(?:,? \d\d?:[\d:.]+(?:\s[ap]m)?)?$/i;
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 /** The name of a zone may follow its offset (RFC 9557, Go). */

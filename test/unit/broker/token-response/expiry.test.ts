@@ -62,8 +62,12 @@ describe('a member that says how long the token lives', () => {
       'response 3600',
     ]),
     ['1d12h', 'response 129600'],
+    ['59m59.5s', 'response 3599.5'],
     // @see golang/oauth2#738
-    ...['0001-01-01T00:00:00Z', '0001-01-01T00:00:00'].map((unset): [unknown, string] => [unset, 'assumed 300']),
+    ...['0001-01-01T00:00:00Z', '0001-01-01T00:00:00', '0000-00-00 00:00:00'].map((unset): [unknown, string] => [
+      unset,
+      'assumed 300',
+    ]),
     ...[null, false, '', ' '].map((nothing): [unknown, string] => [nothing, 'assumed 300']),
     ...[0, -1, '-3600', 0.25, '0:00:00', 1e9, 1e12].map((past): [unknown, string] => [past, EXPIRED]),
   ])('has the value %j', (value, told) => {
@@ -74,7 +78,7 @@ describe('a member that says how long the token lives', () => {
     ...['NaN', 'soon', '1e3', '3,600', '1h or so', 'PT', 'h', '1y', '1:2:3', '1:24:00'],
     ...['1:00:60', '01:00:00', 'x1:02:03', '1:02:03x'],
     ...['on 2026-11-21T12:34:56Z', '2026-11-21T12:34:56Z or so', '2026-11-21T12', '2026-13-01', '2026-11-21Z'],
-    ...['2026-11-21T12:34:56.Z', '2026-11-21T12:34:56.1234567890Z', '2026-11-21T12:34:56+1', '21/11/2026'],
+    ...['2026-11-21T12:34:56.Z', '2026-11-21T12:34:56.1234567890Z', '2026-11-21T12:34:56+1', '1/1/2026 Z'],
     ...['12-11-21', 'Sat, 21 Nov 2026', '21 Xyz 2026 12:34:56 GMT', '21 Nov 2026 12:34:56 CET', '9'.repeat(65)],
     ...['Date(1798761600000)', true, {}, [3_600]],
   ])('cannot be read, unless another one can: %j', (value) => {
@@ -122,7 +126,18 @@ describe('a member that says when the token expires', () => {
       ...['20260101023000', '202601010230', 'Thu Jan  1 02:30:00 2026'],
     ];
 
-    it.each(LOCAL)('counts as if nothing was said, with a warning: %s', (expires) => {
+    // @see wardbox/spotishell#22
+    const COUNTRY = [
+      ...[
+        '1/1/2026 12:30:00 AM',
+        '21/11/2026',
+        '01.01.2026 00:30',
+        '2026/01/01 00:30:00',
+        'Jan 1, 2026, 12:30:00\u202fAM',
+      ],
+    ];
+
+    it.each([...LOCAL, ...COUNTRY])('counts as if nothing was said, with a warning: %s', (expires) => {
       expect(expiryOf({ expires })).toBe('assumed 300');
       expect(expiryOf({ expires }, { settings: { tokenLifetimeSeconds: 900 } })).toBe('configured 900');
       expect(expiryOf({ expires, ttl: 60 })).toBe('response 60');
@@ -168,6 +183,15 @@ describe('a member that says when the token expires', () => {
     expect(expiryOf({ expires_at: ofService }, { headers: early })).toBe('response 300');
     expect(expiryOf({ expires_at: exp }, { headers })).toBe('response 300');
     expect(expiryOf({ expires_at: exp - 301 }, { headers })).toMatch(off < 0 ? /^response / : /^by `expires_at`/);
+  });
+
+  // @see erlef/oidcc#538, stargate/stargate#767
+  it('counts from the time when a cache stored the answer, as its `age` shows', () => {
+    const headers = { age: '600' };
+    expect(expiryOf({ expires_in: 1_800 }, { headers })).toBe('response 1200');
+    expect(expiryOf({ expires_in: 600 }, { headers })).toBe(EXPIRED);
+    expect(expiryOf({}, { headers, settings: { tokenLifetimeSeconds: 900 } })).toBe('configured 300');
+    expect(expiryOf({ expires_in: 60 }, { headers: { age: '-1, old' } })).toBe('response 60');
   });
 
   it('counts by the own clock alone when the answer was stored, as its `age` shows', () => {

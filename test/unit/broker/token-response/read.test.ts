@@ -70,7 +70,11 @@ describe('a body that holds a token', () => {
       { error: 'false', errors: 'None' },
     ],
     // @see https://developers.tiktok.com/doc/tiktok-api-v2-error-handling/
-    ...[{ error: { code: 'ok', message: '', log_id: '20260101' } }, { error: { code: 0, message: 'Success' } }],
+    ...[
+      { error: { code: 'ok', message: '', log_id: '20260101' } },
+      { error: { code: 0, message: 'Success' } },
+      { error: 'No error' },
+    ],
   ])('may say that there is no error: %j', (members) => {
     expect(tokenOf({ body: { access_token: TOKEN, ...members } }).accessToken.reveal()).toBe(TOKEN);
   });
