@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, cpSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, globSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
@@ -122,6 +122,28 @@ describe('npm run deploy, diff and bootstrap', () => {
     expect(await finished(child)).toMatchObject({ exitCode: 1, stdout: '' });
   });
 });
+
+/** What `npm ci --prefix tools/node-22` installs. */
+const OLDEST = 'tools/node-22/node_modules/.bin/node';
+const skipped = existsSync(OLDEST) ? '' : ' (skipped: npm ci --prefix tools/node-22 installs it)';
+
+/** @see https://github.com/tc39/proposal-duplicate-named-capturing-groups, which Node 22 has not */
+it.skipIf(skipped)(`the oldest Node that is supported can read each file of the product${skipped}`, () => {
+  const files = globSync('{bin,cli,client,functions,lib,local}/**/*.ts', {
+    exclude: ['**/node_modules/**', '**/*.d.ts'],
+  });
+  const args = ['--no-warnings', '--experimental-vm-modules', '-e', READ_ALL, ...files];
+  const { stdout, stderr } = spawnSync(OLDEST, args, { encoding: 'utf8' });
+  expect({ stdout, stderr }).toEqual({ stdout: `v22.18.0 ${files.length}`, stderr: '' });
+  expect(files.length).toBeGreaterThan(200);
+});
+
+const READ_ALL = `
+const { readFileSync } = require('node:fs');
+const { stripTypeScriptTypes } = require('node:module');
+const { SourceTextModule } = require('node:vm');
+const read = (identifier) => new SourceTextModule(stripTypeScriptTypes(readFileSync(identifier, 'utf8')), { identifier });
+process.stdout.write(process.version + ' ' + process.argv.slice(1).map(read).length);`;
 
 it('npm run diff lists the rights that each role gains or loses, and bundles no other stack', async () => {
   const deployed = synthesise('dev', {
