@@ -111,7 +111,7 @@ describe.each(LANGUAGES)('a bad day of a function in $title', (language) => {
       const waiting = await hung.promise;
       expect(await order('token', 1, 'acme', 'x')).toEqual(['token-1']);
       expect(waiting.destroyed).toBe(false);
-      waiting.writeHead(500).end();
+      waiting.writeHead(424).end();
       await asked;
     });
 

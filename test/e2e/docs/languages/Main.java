@@ -27,8 +27,9 @@ class Main {
             return broker.token(order[3], order[4], order.length > 5 ? order[5] : "");
         } catch (InterruptedException error) {
             return "interrupted";
-        } catch (TokenBroker.Failure failure) {
-            return (failure.retryable ? "retryable " : "") + failure.getMessage().replace("\n", "\\n");
+        } catch (Exception error) {
+            var isRetryable = error instanceof TokenBroker.Failure failure && failure.retryable;
+            return (isRetryable ? "retryable " : "") + ("" + error.getMessage()).replace("\n", "\\n");
         }
     }
 }

@@ -120,6 +120,9 @@ function takeOrders(child: ReturnType<typeof startProgram>) {
     const [id, outcome = ''] = line.split('\t');
     asking[Number(id)]?.(outcome.replaceAll('\\n', '\n'));
   });
+  child.once('exit', () => {
+    for (const resolve of asking) resolve('the program has ended');
+  });
   const ask = (...order: readonly string[]) =>
     new Promise<string>((resolve) => {
       child.stdin.write(`${[asking.push(resolve) - 1, ...order].join('\t')}\n`);

@@ -8,7 +8,9 @@ broker_at = functools.lru_cache(TokenBroker)
 def outcome(broker, client, service, refused=None):
     try:
         return broker.call(client, service, lambda token: token["access_token"], lambda answer: answer == refused)
-    except TokenBrokerError as error:
+    except Exception as error:
+        if not isinstance(error, TokenBrokerError):
+            return repr(error)
         seen = [*traceback.TracebackException.from_exception(error, capture_locals=True).format(), repr(vars(error))]
         leak = "leak " * (os.environ["AWS_SESSION_TOKEN"] in "".join(seen))
         return leak + "retryable " * error.retryable + str(pickle.loads(pickle.dumps(error)))
