@@ -68,6 +68,26 @@ describe.concurrent('40 instances of the bundle', () => {
     expect(rejected).toBeLessThanOrEqual(3);
     expect([...kinds].filter((kind) => ![...KNOWN, 'table-unavailable'].includes(kind))).toEqual([]);
   });
+
+  it('send nothing in 20 s of a table that never answers, and have a token soon after it is back', async (test) => {
+    const fleet = await startBusyFleet(test, { timeoutMs: 2_000 });
+    fleet.failWhere(() => () => undefined);
+    const over = sleep(BUSY_MS);
+    const answers = (await Promise.all(['acme', 'wrong'].map((client) => askAll(fleet, client, over)))).flat();
+    const { expect } = test;
+    expect(new Set(answers.map(({ body: { type = 'token' } }) => type))).toEqual(
+      new Set(['token', 'table-unavailable']),
+    );
+    expect(fleet.tokenService.requests).toHaveLength(1);
+
+    fleet.failWhere(() => undefined);
+    const backAt = Date.now();
+    await expect
+      .poll(async () => (await fleet.ask(0, 'acme')).body.type, { interval: 500, timeout: 30_000 })
+      .toBeUndefined();
+    print(`dead table: ${answers.length} answers; a token ${Date.now() - backAt} ms after it was back`);
+    expect(fleet.tokenService.requests).toHaveLength(2);
+  });
 });
 
 function print(line: string): void {
