@@ -22,7 +22,9 @@ import { commands } from '../support/readme.ts';
 import { send } from '../support/requests.ts';
 import { ended, ROOT } from './commands/shared/command-line.ts';
 
-const OTHER_SIGN_IN = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
+// The SDK refuses the last two beside an endpoint. @see continuedev/continue#7744, aws/aws-msk-iam-auth#208
+const ENDPOINTS = { AWS_USE_FIPS_ENDPOINT: 'true', AWS_USE_DUALSTACK_ENDPOINT: 'true' };
+const OTHER_SIGN_IN = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other', ...ENDPOINTS };
 
 const DEFAULT_URL = 'http://127.0.0.1:8788';
 
@@ -60,10 +62,8 @@ describe('npm start', () => {
 
   /** As a person uses it, in a terminal with another sign-in. */
   beforeAll(async () => {
-    // With the first, the SDK would look for the real DynamoDB. It refuses the others beside an endpoint.
-    // @see continuedev/continue#7744, aws/aws-msk-iam-auth#208
-    const endpoints = ['AWS_IGNORE_CONFIGURED_ENDPOINT_URLS', 'AWS_USE_FIPS_ENDPOINT', 'AWS_USE_DUALSTACK_ENDPOINT'];
-    const signIn = { ...OTHER_SIGN_IN, AWS_REGION: '', ...Object.fromEntries(endpoints.map((name) => [name, 'true'])) };
+    // With the last, the SDK would look for the real DynamoDB.
+    const signIn = { ...OTHER_SIGN_IN, AWS_REGION: '', AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'true' };
     const env = { NODE_DEBUG: 'none-of-node', NODE_OPTIONS: '--trace-warnings', ...signIn };
     broker = await startLocalBroker({ env });
     ({ access_token: token } = (await askFor(broker, 'acme')).json);
@@ -224,6 +224,7 @@ it('npm start has its page and its stand-ins on the ports behind its own, and sa
   const variables = broker.shell();
   expect([broker.pageUrl, broker.tokenServiceUrl]).toEqual([beside(1), beside(2)]);
   expect(variables).toMatchObject({ TOKEN_BROKER_URL: beside(0), TOKEN_BROKER_CONTROL_URL: beside(1) });
+  expect(variables).toMatchObject({ AWS_USE_DUALSTACK_ENDPOINT: 'false', AWS_USE_FIPS_ENDPOINT: 'false' });
   const moved = `is ${variables.AWS_ENDPOINT_URL}, because port ${port + 3} is not free.`;
   expect(stdout.match(/^The address of .*$/gm)).toEqual([`The address of AWS ${moved}`]);
   expect(stderr).toBe('');
