@@ -73,7 +73,7 @@ async function openSealingKey(shell: Shell, options: CommandOptions) {
 }
 
 /** Returns when every token that the previous version could have sealed has expired. */
-export function retirableAt(current: SecretVersionsListEntry | undefined, environment: string): number {
+function retirableAt(current: SecretVersionsListEntry | undefined, environment: string): number {
   const services = Object.values(settingsOf(environment)?.services ?? {});
   const longestSeconds = Math.max(...services.map(({ maxLifetimeSeconds }) => maxLifetimeSeconds), LEAST_SECONDS);
   return (current?.CreatedDate?.getTime() ?? Date.now()) + HAND_OVER_MS + longestSeconds * 1_000;

@@ -19,6 +19,7 @@ describe('config', () => {
     ]) {
       expect(stdout).toMatch(line);
     }
+    expect(stdout).not.toMatch(/^(?:name|folder) /m);
     expect(await config('--environment', 'prod')).toMatch(/^account +222222222222 +written$/m);
   });
 

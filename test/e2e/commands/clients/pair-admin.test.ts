@@ -90,6 +90,27 @@ describe('a stop', () => {
     expect((await read()).record.disabled).toBeUndefined();
   });
 
+  it('that another operator ends first keeps the token that has come since', async () => {
+    const { admin, pair, read, write, direct } = await connect();
+    await admin.disable(pair);
+    vi.spyOn(direct, 'updateItem').mockImplementationOnce(async (input) => {
+      await admin.enable(pair, noWait);
+      await write({ ...EMPTY_RECORD, token: exampleToken() });
+      return direct.updateItem(input);
+    });
+    await admin.enable(pair, noWait);
+    expect((await read()).record.token).toEqual(exampleToken());
+  });
+
+  it('is set without a read that fails, and is not ended by a write that AWS refuses', async () => {
+    const { admin, pair, read, endpoint } = await connect();
+    endpoint.failWhere(({ operation }) => (operation === 'GetItem' ? 'access-denied' : undefined));
+    expect(await admin.disable(pair)).toBeUndefined();
+    endpoint.failWhere(({ operation }) => (operation === 'UpdateItem' ? 'access-denied' : undefined));
+    await expect(admin.enable(pair, noWait)).rejects.toMatchObject({ name: 'AccessDeniedException' });
+    expect((await read()).record.disabled).toEqual({ since: START });
+  });
+
   it('depends on no item that can be understood', async () => {
     const { admin, pair, put, read } = await connect();
     await put({ lease: { N: '1' }, tag: { BOOL: true }, token: { S: '{' }, rejected: { NULL: true } });

@@ -168,6 +168,12 @@ describe('an item that is not as it should be', () => {
     }
   });
 
+  it('has a reason without the report that nothing could print', () => {
+    const problem = { type: 'internal', detail: 'x' };
+    const S = JSON.stringify({ until: 5, step: 1, problem: { ...problem, shape: { members: 5 } } });
+    expect(readMembers({ pause: { S } }).pause).toEqual({ until: 5, step: 1, problem });
+  });
+
   it('reads without a failure where an answer holds what is no attribute', async () => {
     const { pair, record, endpoint } = await connect();
     const Item = { pair: { S: pairKey(pair) }, lease: null, rejected: [1], token: { S: 1 }, tag: 7, disabled: null };

@@ -92,6 +92,11 @@ it('a token that ended while its instance was frozen is for no caller', async ()
 });
 
 describe('a renewal', () => {
+  it('answers with the new token, as one that no cache had', async () => {
+    const { askOne } = startInstance({ token: TOKEN });
+    expect((await askOne()).issue).toMatchObject({ cache: 'none', token: { fingerprint: NEW } });
+  });
+
   it.each<[string, Changes, StoreFault?]>([
     ['fails', { answer: DOWN }],
     ['is rejected', { accepted: new Set() }],
