@@ -76,6 +76,7 @@ describe('a record of the trail', () => {
     ['new code by a developer', newCode('token-broker-test'), 'FunctionChanges'],
     ['a change of the alias', newCode(`${FUNCTION}:live`), 'FunctionChanges'],
     ['new code of the function of health', newCode('token-broker-health-test'), 'FunctionChanges'],
+    ['new code of the release check', newCode('token-broker-release-check-test'), 'FunctionChanges'],
     ['new code by a deployment', { ...newCode('token-broker-test'), ...by('cloudformation') }],
     ['an alias that the canary moves', { ...newCode('token-broker-test'), ...by('codedeploy') }],
     ['a function with a longer name', newCode(`${FUNCTION}-2`)],

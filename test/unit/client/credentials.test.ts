@@ -202,6 +202,18 @@ describe('AWS credentials that nothing provides', () => {
     expect(failed).toMatchObject({ type: 'aws-credentials-unavailable', detail: expect.stringMatching(reason) });
     expect(inspect(failed, { depth: 9 })).not.toContain('marked');
   });
+
+  it('name no reason of an earlier search', async () => {
+    const peer = await startLoopbackServer((response) => response.writeHead(400).end());
+    onTestFinished(peer.close);
+    stubProfile('', peer.url);
+    vi.stubEnv('AWS_PROFILE', '');
+    const search = standardAwsCredentials({ maxRetries: 0 });
+    for (const [url, reason] of Object.entries({ [peer.url]: /400$/, 'http://127.0.0.1:9': /ECONNREFUSED/ })) {
+      vi.stubEnv('AWS_CONTAINER_CREDENTIALS_FULL_URI', url);
+      await expect(search()).rejects.toMatchObject({ reason: expect.stringMatching(reason) });
+    }
+  });
 });
 
 it('20 calls with one signal cause no warning of listeners', async () => {
