@@ -231,6 +231,7 @@ describe('client put', () => {
     const { stdout, stderr } = await world.run(PUT.replace('acme', 'globex'), { input: WRONG });
     expect(stderr).toMatch(/^- stores the first version of .*\/globex, in use at once, untried, and checks it on /m);
     expect(stdout).toMatch(/globex: version .* is AWSCURRENT\n$/);
+    expect(await world.describe('token-broker/local/globex')).toMatchObject({ services: expect.any(String) });
   });
 });
 
