@@ -63,8 +63,10 @@ function standardCredentials(signal: AbortSignal): Shell['credentials'] {
 /** Ends this process with the exit code of a command. */
 export function endProcess(exitCode: number): void {
   process.exitCode = exitCode;
-  // A lookup of credentials that was given up must not keep the process alive.
-  if (exitCode !== 0) setTimeout(process.exit, exitCode === INTERRUPTED ? 0 : 1_000).unref();
+  if (exitCode === INTERRUPTED) process.exit();
+  // A lookup of credentials that was given up must not keep the process alive. A pager may read the output late.
+  const end = () => process.stdout.write('', () => process.stderr.write('', () => process.exit()));
+  if (exitCode !== 0) setTimeout(end, 1_000).unref();
 }
 
 /** The exit code that a shell expects after Ctrl-C. */

@@ -4,6 +4,7 @@ import { existsSync, openSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished } from 'vitest';
 import { runs } from '../../support/aws/signers.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -140,6 +141,19 @@ describe('the command line while it waits', () => {
     const program = `const { endProcess } = await import('${shell}'); setInterval(() => {}, 1_000); endProcess(75);`;
     const args = ['--input-type=module', '--eval', program];
     expect(spawnSync(process.execPath, args, { timeout: 20_000 })).toMatchObject({ status: 75, signal: null });
+  });
+
+  it('ends after its whole output is read, however late', async () => {
+    const shell = new URL('../../../client/commands/shell.ts', import.meta.url);
+    const program = `const { endProcess } = await import('${shell}');
+      process.stdout.write('x'.repeat(1_000_000));
+      endProcess(1);
+      setTimeout(() => process.stderr.write('late'), 1_000);`;
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program]);
+    const exit = once(child, 'exit');
+    await Promise.race([once(child.stderr, 'data'), exit]);
+    expect(await text(child.stdout)).toHaveLength(1_000_000);
+    expect(await exit).toEqual([1, null]);
   });
 
   it('is silent when its output has no reader any more', async () => {
